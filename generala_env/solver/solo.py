@@ -1,0 +1,248 @@
+"""The one-player game solved exactly: expected points by backward induction over the cards."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_variant
+from generala_env.rules.dice import IS_FIVE_EQUAL, KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS
+from generala_env.rules.game import GameState
+from generala_env.rules.variants import Variant
+from generala_env.solver.turn import keep_union_table, solve_turn
+
+InstantWin = Literal["perfect", "play_on"] | int | float
+"""How the one-player game treats a served Generala that wins: end the game and pay the
+perfect score, play on, or end the game and pay that many points."""
+
+
+def instant_win_points(compiled: CompiledVariant, instant_win: InstantWin) -> float | None:
+    """Return the points an instant win pays; ``None`` when the game plays on.
+
+    Raises:
+        ValueError: ``instant_win`` is none of ``"perfect"``, ``"play_on"`` or a number.
+    """
+    if instant_win == "perfect":
+        return float(compiled.perfect_score)
+    if instant_win == "play_on":
+        return None
+    is_number = isinstance(instant_win, int | float) and not isinstance(instant_win, bool)
+    if is_number and math.isfinite(instant_win):
+        return float(instant_win)
+    raise ValueError(f"instant_win: {instant_win!r} is not 'perfect', 'play_on' or a finite number of points")
+
+
+@numba.njit(parallel=True, cache=True)
+def _solve_layer(
+    cards: NDArray[np.int64],
+    successor: NDArray[np.int32],
+    card_open: NDArray[np.uint16],
+    card_status: NDArray[np.uint8],
+    closable: NDArray[np.bool_],
+    points: NDArray[np.int32],
+    next_status: NDArray[np.uint8],
+    is_served: NDArray[np.bool_],
+    win_values: NDArray[np.float64],
+    is_locked: bool,
+    union: NDArray[np.int16],
+    values: NDArray[np.float64],
+    keep_values: NDArray[np.float64],
+) -> None:
+    """Solve the turns of cards with equally many open boxes, in parallel.
+
+    ``successor`` (2**B, S) maps open boxes and status to the index of ``values``.
+    """
+    for position in numba.prange(len(cards)):
+        card = cards[position]
+        status = card_status[card]
+        closing = np.full((2, NUM_THROWS), -np.inf)
+        for box in range(closable.shape[1]):
+            if closable[card, box]:
+                reached = successor[card_open[card] & ~(1 << box)]
+                for served in range(2):
+                    for throw in range(NUM_THROWS):
+                        after = reached[next_status[status, box, served, throw]]
+                        value = points[status, box, served, throw] + values[after]
+                        closing[served, throw] = max(closing[served, throw], value)
+        index = successor[card_open[card], status]
+        values[index] = solve_turn(
+            closing, is_served, win_values[card], is_locked, union, keep_values[index]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SoloSolution:
+    """The optimal one-player policy of a variant, and what every decision is worth.
+
+    Values are expected points still to come, under optimal play.
+
+    Attributes:
+        compiled: The variant's tables.
+        instant_win_points: What an instant win pays; ``None`` when the game plays on.
+        class_values: (K,) float64; the value of each class of cards before a turn.
+        class_keep_values: (K, 2, 210) float64; the value of keeping each multiset after the
+            first and the second throw.
+    """
+
+    compiled: CompiledVariant
+    instant_win_points: float | None
+    class_values: NDArray[np.float64]
+    class_keep_values: NDArray[np.float64]
+
+    @property
+    def expected_score(self) -> float:
+        """The expected points of optimal play from the empty card."""
+        return float(self.class_values[self.compiled.card_class[0]])
+
+    @property
+    def perfect_score(self) -> int:
+        """The most points that any line of play without an instant win reaches."""
+        return self.compiled.perfect_score
+
+    @property
+    def card_values(self) -> NDArray[np.float64]:
+        """(C,) float64: the value of each card before a turn."""
+        return self.class_values[self.compiled.card_class]
+
+    def closing_values(self, batch: TurnBatch) -> NDArray[np.float64]:
+        """Return what closing each box is worth: its points and the card it leaves.
+
+        Returns:
+            (batch, B) float64, ``-inf`` where the box may not be closed.
+        """
+        compiled = self.compiled
+        card = np.asarray(batch.card, dtype=np.intp)
+        served = np.asarray(batch.served, dtype=np.intp)
+        throw = np.asarray(batch.throw, dtype=np.intp)
+        values = np.full((len(card), compiled.num_boxes), -np.inf)
+        for box in range(compiled.num_boxes):
+            rows = np.flatnonzero(compiled.closable[card, box])
+            where = (card[rows], box, served[rows], throw[rows])
+            points = compiled.points[compiled.card_status[card[rows]], box, served[rows], throw[rows]]
+            values[rows, box] = points + self.class_values[compiled.card_class[compiled.next_card(*where)]]
+        return values
+
+    def q_values_batch(self, batch: TurnBatch, *, canonical: bool = True) -> NDArray[np.float64]:
+        """Return the value of every action in every state of a batch.
+
+        Returns:
+            (batch, num_actions) float64, ``-inf`` where the action is not legal.
+        """
+        compiled = self.compiled
+        throw_number = np.asarray(batch.throw_number, dtype=np.intp)
+        throw = np.asarray(batch.throw, dtype=np.intp)
+        kept = KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].astype(np.intp)
+        row = np.minimum(throw_number, 2) - 1
+        group = compiled.card_class[np.asarray(batch.card, dtype=np.intp)]
+        # The mask that keeps all five is not among the 31, so every keep here is partial.
+        keeps = self.class_keep_values[group[:, None], row[:, None], np.minimum(kept, NUM_PARTIAL_KEEPS - 1)]
+        keeps = np.where(compiled.keep_masks(batch, canonical=canonical), keeps, -np.inf)
+        return np.concatenate([keeps, self.closing_values(batch)], axis=1)
+
+    def is_won(self, batch: TurnBatch) -> NDArray[np.bool_]:
+        """Return where the throw on the table has won at once, so that nothing is decided.
+
+        Returns:
+            (batch,) bool; false everywhere when the game plays on.
+        """
+        if self.instant_win_points is None:
+            return np.zeros(len(batch.card), dtype=bool)
+        card = np.asarray(batch.card, dtype=np.intp)
+        five_equal = IS_FIVE_EQUAL[np.asarray(batch.throw, dtype=np.intp)]
+        return np.asarray(batch.served, dtype=bool) & five_equal & self.compiled.instant_win[card]
+
+    def state_values(self, batch: TurnBatch) -> NDArray[np.float64]:
+        """Return the value of every state of a batch, (batch,) float64."""
+        values = self.q_values_batch(batch).max(axis=1)
+        if self.instant_win_points is not None:
+            values = np.where(self.is_won(batch), self.instant_win_points, values)
+        return np.asarray(values)
+
+    def q_values(self, state: GameState) -> NDArray[np.float64]:
+        """Return the value of every action of the current player.
+
+        Args:
+            state: A position with dice on the table; only the current player's card counts.
+
+        Returns:
+            (num_actions,) float64, ``-inf`` where the action is not legal.
+
+        Raises:
+            ValueError: Nothing is to be decided in the state.
+        """
+        return self.q_values_batch(self.compiled.turn_batch(state))[0]
+
+    def state_value(self, state: GameState) -> float:
+        """Return the expected points still to come for the current player.
+
+        A state before the first throw of a turn has the value of its card; a finished game 0.
+
+        Raises:
+            ValueError: The throw is pending inside a turn: value the keep instead.
+        """
+        if state.card.is_complete:
+            return 0.0
+        if state.turn.dice:
+            return float(self.state_values(self.compiled.turn_batch(state))[0])
+        group = self.compiled.card_class[self.compiled.index_of(state.card)]
+        if state.turn.throw == 1:
+            return float(self.class_values[group])
+        return float(self.class_keep_values[group, state.turn.throw - 2, KEEP_INDEX[state.turn.kept]])
+
+    def actions(self, batch: TurnBatch) -> NDArray[np.int64]:
+        """Return the optimal action of every state, the lowest id among equals; (batch,) int64."""
+        return np.argmax(self.q_values_batch(batch), axis=1)
+
+    def policy(self, state: GameState) -> int:
+        """Return the optimal action id in a state, the lowest among equals.
+
+        Raises:
+            ValueError: Nothing is to be decided in the state.
+        """
+        return int(np.argmax(self.q_values(state)))
+
+
+def solve_solo(
+    variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = "perfect"
+) -> SoloSolution:
+    """Solve the one-player game exactly.
+
+    Args:
+        variant: A preset's name, a variant, or its tables.
+        instant_win: ``"perfect"``, ``"play_on"`` or the points that an instant win pays.
+
+    Raises:
+        ValueError: The variant or ``instant_win`` is not known.
+    """
+    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    win_points = instant_win_points(compiled, instant_win)
+    class_values = np.zeros(compiled.num_classes)
+    class_keep_values = np.zeros((compiled.num_classes, 2, NUM_PARTIAL_KEEPS))
+    successor = np.where(compiled.card_index >= 0, compiled.card_class[compiled.card_index], -1)
+    win_values = np.where(compiled.instant_win, math.nan if win_points is None else win_points, math.nan)
+    num_open = compiled.num_open[compiled.class_card]
+    for layer in range(1, compiled.num_boxes + 1):
+        _solve_layer(
+            compiled.class_card[num_open == layer].astype(np.int64),
+            successor.astype(np.int32),
+            compiled.card_open,
+            compiled.card_status,
+            compiled.closable,
+            compiled.points,
+            compiled.next_status,
+            compiled.is_served,
+            win_values,
+            compiled.variant.is_locked,
+            keep_union_table(),
+            class_values,
+            class_keep_values,
+        )
+    class_values.setflags(write=False)
+    class_keep_values.setflags(write=False)
+    return SoloSolution(compiled, win_points, class_values, class_keep_values)

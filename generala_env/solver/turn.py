@@ -1,0 +1,188 @@
+"""One turn, by backward induction over the lattice of keeps.
+
+The value of a turn follows from the value of closing a box with each throw. After a throw the
+player closes or keeps; the value of keeping a multiset is the mean, over the face of one more
+die, of the value of the multiset with that die added, so one pass over the 462 keeps, from
+five dice down, prices all of them. The best keep inside a throw is found the same way, from
+the empty keep up. A throw of all five dice may count as served, and then has values of its own.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from generala_env.rules.dice import (
+    IS_FIVE_EQUAL,
+    KEEP_ADD,
+    KEEP_INDEX,
+    KEEP_REMOVE,
+    KEEPS,
+    NUM_DICE,
+    NUM_KEEPS,
+    NUM_PARTIAL_KEEPS,
+    NUM_THROWS,
+    THROW_PROBABILITIES,
+)
+
+_ADD = np.ascontiguousarray(KEEP_ADD)
+_REMOVE = np.ascontiguousarray(KEEP_REMOVE)
+_PROBABILITIES = np.ascontiguousarray(THROW_PROBABILITIES)
+_FIVE_EQUAL = np.ascontiguousarray(IS_FIVE_EQUAL)
+_FIRST_OF_SIZE = np.array(
+    [[len(keep) for keep in KEEPS].index(size) for size in range(NUM_DICE + 1)] + [NUM_KEEPS]
+)
+
+
+@cache
+def keep_union_table() -> NDArray[np.int16]:
+    """Return the keep made of two keeps put together.
+
+    Returns:
+        (210, 462) int16; -1 where they have more than five dice.
+    """
+    table = np.full((NUM_PARTIAL_KEEPS, NUM_KEEPS), -1, dtype=np.int16)
+    for first in range(NUM_PARTIAL_KEEPS):
+        for second in range(NUM_KEEPS):
+            union = tuple(sorted(KEEPS[first] + KEEPS[second]))
+            table[first, second] = KEEP_INDEX.get(union, -1)
+    table.setflags(write=False)
+    return table
+
+
+@numba.njit(cache=True, fastmath=False)
+def expect_keeps(values: NDArray[np.float64], first: int) -> None:
+    """Fill the value of every keep below five dice from the values of the throws.
+
+    Args:
+        values: (462,) float64; entries 210 to 461, the throws, are given, the rest written.
+        first: The lowest keep to fill.
+    """
+    for keep in range(NUM_PARTIAL_KEEPS - 1, first - 1, -1):
+        total = 0.0
+        for face in range(6):
+            total += values[_ADD[keep, face]]
+        values[keep] = total / 6.0
+
+
+@numba.njit(cache=True)
+def best_keeps(values: NDArray[np.float64], best: NDArray[np.float64]) -> None:
+    """Find the best keep contained in every keep and, properly, in every throw.
+
+    Args:
+        values: (462,) float64; the value of keeping each multiset of up to four dice.
+        best: (462,) float64, written.
+    """
+    for keep in range(NUM_KEEPS):
+        top = values[keep] if keep < NUM_PARTIAL_KEEPS else -np.inf
+        for face in range(6):
+            smaller = _REMOVE[keep, face]
+            if smaller >= 0 and best[smaller] > top:
+                top = best[smaller]
+        best[keep] = top
+
+
+@numba.njit(cache=True)
+def _expect_throw(
+    closing: NDArray[np.float64], best: NDArray[np.float64], is_served: bool, win_value: float
+) -> float:
+    """Return the mean over throws of all five dice of the better of closing and keeping."""
+    total = 0.0
+    served = 1 if is_served else 0
+    for throw in range(NUM_THROWS):
+        if is_served and _FIVE_EQUAL[throw] and not np.isnan(win_value):
+            value = win_value
+        else:
+            value = max(closing[served, throw], best[NUM_PARTIAL_KEEPS + throw])
+        total += _PROBABILITIES[throw] * value
+    return total
+
+
+@numba.njit(cache=True)
+def solve_turn(
+    closing: NDArray[np.float64],
+    is_served: NDArray[np.bool_],
+    win_value: float,
+    is_locked: bool,
+    union: NDArray[np.int16],
+    keep_values: NDArray[np.float64],
+) -> float:
+    """Price every keep of a turn, and the turn itself.
+
+    Args:
+        closing: (2, 252) float64; the value of closing the best box, unserved and served.
+        is_served: (3, 2) bool; by throw, and by whether all five dice were thrown.
+        win_value: The value of an instant win, or NaN where there is none.
+        is_locked: Whether the second keep must contain the first, or be empty.
+        union: (210, 462) int16, ``keep_union_table()``.
+        keep_values: (2, 210) float64, written: the value of keeping each multiset after the
+            first and after the second throw.
+
+    Returns:
+        The value of the turn before its first throw.
+    """
+    values = np.empty(NUM_KEEPS)
+    best = np.empty(NUM_KEEPS)
+
+    # The third throw: a box must be closed.
+    best[:] = -np.inf
+    values[NUM_PARTIAL_KEEPS:] = closing[0]
+    expect_keeps(values, 0)
+    values[0] = _expect_throw(closing, best, is_served[2, 1], win_value)
+    keep_values[1] = values[:NUM_PARTIAL_KEEPS]
+
+    # The second throw.
+    best_keeps(values, best)
+    rethrown = _expect_throw(closing, best, is_served[1, 1], win_value)
+    if is_locked:
+        for kept in range(1, NUM_PARTIAL_KEEPS):
+            keep_values[0, kept] = _expect_locked(closing, keep_values[1], kept, union, values, best)
+    else:
+        for throw in range(NUM_THROWS):
+            keep = NUM_PARTIAL_KEEPS + throw
+            values[keep] = max(closing[0, throw], best[keep])
+        expect_keeps(values, 0)
+        keep_values[0] = values[:NUM_PARTIAL_KEEPS]
+    keep_values[0, 0] = rethrown
+
+    # The first throw.
+    best_keeps(keep_values[0], best)
+    return _expect_throw(closing, best, is_served[0, 1], win_value)
+
+
+@numba.njit(cache=True)
+def _expect_locked(
+    closing: NDArray[np.float64],
+    later: NDArray[np.float64],
+    kept: int,
+    union: NDArray[np.int16],
+    values: NDArray[np.float64],
+    best: NDArray[np.float64],
+) -> float:
+    """Return the value of keeping ``kept`` after the first throw when it stays kept.
+
+    The lattice is that of the dice added to ``kept``; ``values`` and ``best`` are scratch.
+    """
+    size = 0
+    while _FIRST_OF_SIZE[size + 1] <= kept:
+        size += 1
+    added = 5 - size
+    for extra in range(_FIRST_OF_SIZE[added + 1]):
+        whole = union[kept, extra]
+        top = later[whole] if whole < NUM_PARTIAL_KEEPS else -np.inf
+        for face in range(6):
+            smaller = _REMOVE[extra, face]
+            if smaller >= 0 and best[smaller] > top:
+                top = best[smaller]
+        best[extra] = top
+        if whole >= NUM_PARTIAL_KEEPS:
+            values[extra] = max(closing[0, whole - NUM_PARTIAL_KEEPS], top, later[0])
+    for extra in range(_FIRST_OF_SIZE[added] - 1, -1, -1):
+        total = 0.0
+        for face in range(6):
+            total += values[_ADD[extra, face]]
+        values[extra] = total / 6.0
+    return float(values[0])
