@@ -1,0 +1,14 @@
+"""Generala, South America's Yahtzee, as Gymnasium environments with exact solvers.
+
+Importing the package registers ``generala_env/Generala-v0``.
+"""
+
+from gymnasium.envs.registration import register
+
+from generala_env.rules import PRESETS, Variant, VariantError, get_variant
+
+__version__ = "0.1.0"
+
+__all__ = ["PRESETS", "Variant", "VariantError", "get_variant"]
+
+register(id="generala_env/Generala-v0", entry_point="generala_env.envs.solo:GeneralaEnv")

@@ -6,9 +6,10 @@ Everything fast (the batched environment, the solvers, exact evaluation) reads t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,11 @@ from generala_env.rules.variants import Variant, get_variant
 
 NO_STATUS = 255
 """Marks entries of ``next_status`` that no reachable card uses."""
+
+
+InstantWin = Literal["perfect", "play_on"] | int | float
+"""How the one-player game treats a served Generala that wins: end the game and pay the
+perfect score, play on, or end the game and pay that many points."""
 
 
 class Status(NamedTuple):
@@ -200,6 +206,22 @@ class CompiledVariant:
         """
         keeps = self.keep_masks(batch, canonical=canonical)
         return np.concatenate([keeps, self.closable[np.asarray(batch.card, dtype=np.intp)]], axis=1)
+
+
+def instant_win_points(compiled: CompiledVariant, instant_win: InstantWin) -> float | None:
+    """Return the points an instant win pays; ``None`` when the game plays on.
+
+    Raises:
+        ValueError: ``instant_win`` is none of ``"perfect"``, ``"play_on"`` or a number.
+    """
+    if instant_win == "perfect":
+        return float(compiled.perfect_score)
+    if instant_win == "play_on":
+        return None
+    is_number = isinstance(instant_win, int | float) and not isinstance(instant_win, bool)
+    if is_number and math.isfinite(instant_win):
+        return float(instant_win)
+    raise ValueError(f"instant_win: {instant_win!r} is not 'perfect', 'play_on' or a finite number of points")
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_variant
+from generala_env.rules.compiled import (
+    CompiledVariant,
+    InstantWin,
+    TurnBatch,
+    compile_variant,
+    instant_win_points,
+)
 from generala_env.rules.dice import IS_FIVE_EQUAL, KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.rules.game import GameState
 from generala_env.rules.variants import Variant
 from generala_env.solver.turn import keep_union_table, solve_turn
-
-InstantWin = Literal["perfect", "play_on"] | int | float
-"""How the one-player game treats a served Generala that wins: end the game and pay the
-perfect score, play on, or end the game and pay that many points."""
-
-
-def instant_win_points(compiled: CompiledVariant, instant_win: InstantWin) -> float | None:
-    """Return the points an instant win pays; ``None`` when the game plays on.
-
-    Raises:
-        ValueError: ``instant_win`` is none of ``"perfect"``, ``"play_on"`` or a number.
-    """
-    if instant_win == "perfect":
-        return float(compiled.perfect_score)
-    if instant_win == "play_on":
-        return None
-    is_number = isinstance(instant_win, int | float) and not isinstance(instant_win, bool)
-    if is_number and math.isfinite(instant_win):
-        return float(instant_win)
-    raise ValueError(f"instant_win: {instant_win!r} is not 'perfect', 'play_on' or a finite number of points")
-
 
 @numba.njit(parallel=True, cache=True)
 def _solve_layer(
