@@ -184,3 +184,30 @@ def throw_probabilities_after(keep: int) -> NDArray[np.float64]:
 def roll_of(uniform: float) -> int:
     """Turn a uniform draw from [0, 1) into a roll, the index of ``next_throw_table``."""
     return int(uniform * NUM_ORDERED_THROWS)
+
+
+_GOLDEN_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64-bit words by the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+def keyed_uniforms(seed: int, *keys: NDArray[np.integer] | int) -> NDArray[np.float64]:
+    """Return one uniform draw from [0, 1) for each key, the same for equal keys.
+
+    With keys (game, turn, throw) and ``roll_of``, agents that play the same game meet the
+    same dice, die by die, whatever they do: common random numbers.
+
+    Args:
+        seed: Any integer; only its low 64 bits count.
+        keys: Non-negative integers or arrays that broadcast together.
+    """
+    state = _mixed(np.asarray(seed % 2**64, dtype=np.uint64).reshape(1) + _GOLDEN_GAMMA)
+    for key in keys:
+        words = np.atleast_1d(np.asarray(key, dtype=np.uint64))
+        state = _mixed((state + _GOLDEN_GAMMA) ^ _mixed(words + _GOLDEN_GAMMA))
+    return np.asarray((state >> np.uint64(11)) * 2.0**-53)

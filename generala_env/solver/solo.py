@@ -35,12 +35,13 @@ def _solve_layer(
     win_values: NDArray[np.float64],
     is_locked: bool,
     union: NDArray[np.int16],
-    values: NDArray[np.float64],
+    future: NDArray[np.float64],
+    turn_values: NDArray[np.float64],
     keep_values: NDArray[np.float64],
 ) -> None:
     """Solve the turns of cards with equally many open boxes, in parallel.
 
-    ``successor`` (2**B, S) maps open boxes and status to the index of ``values``.
+    ``successor`` (2**B, S) maps open boxes and status to the index of the values.
     """
     for position in numba.prange(len(cards)):
         card = cards[position]
@@ -52,19 +53,19 @@ def _solve_layer(
                 for served in range(2):
                     for throw in range(NUM_THROWS):
                         after = reached[next_status[status, box, served, throw]]
-                        value = points[status, box, served, throw] + values[after]
+                        value = points[status, box, served, throw] + future[after]
                         closing[served, throw] = max(closing[served, throw], value)
         index = successor[card_open[card], status]
-        values[index] = solve_turn(
+        turn_values[index] = solve_turn(
             closing, is_served, win_values[card], is_locked, union, keep_values[index]
         )
 
 
 @dataclass(frozen=True, eq=False)
-class SoloSolution:
-    """The optimal one-player policy of a variant, and what every decision is worth.
+class ActionValues:
+    """What every action of every decision is worth, and the policy that takes the best.
 
-    Values are expected points still to come, under optimal play.
+    Values are points still to come.
 
     Attributes:
         compiled: The variant's tables.
@@ -78,16 +79,6 @@ class SoloSolution:
     instant_win_points: float | None
     class_values: NDArray[np.float64]
     class_keep_values: NDArray[np.float64]
-
-    @property
-    def expected_score(self) -> float:
-        """The expected points of optimal play from the empty card."""
-        return float(self.class_values[self.compiled.card_class[0]])
-
-    @property
-    def perfect_score(self) -> int:
-        """The most points that any line of play without an instant win reaches."""
-        return self.compiled.perfect_score
 
     @property
     def card_values(self) -> NDArray[np.float64]:
@@ -192,6 +183,21 @@ class SoloSolution:
         return int(np.argmax(self.q_values(state)))
 
 
+@dataclass(frozen=True, eq=False)
+class SoloSolution(ActionValues):
+    """The optimal one-player policy of a variant; values are expected points to the end."""
+
+    @property
+    def expected_score(self) -> float:
+        """The expected points of optimal play from the empty card."""
+        return float(self.class_values[self.compiled.card_class[0]])
+
+    @property
+    def perfect_score(self) -> int:
+        """The most points that any line of play without an instant win reaches."""
+        return self.compiled.perfect_score
+
+
 def solve_solo(
     variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = "perfect"
 ) -> SoloSolution:
@@ -205,8 +211,42 @@ def solve_solo(
         ValueError: The variant or ``instant_win`` is not known.
     """
     compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
-    win_points = instant_win_points(compiled, instant_win)
     class_values = np.zeros(compiled.num_classes)
+    return SoloSolution(*_solve(compiled, instant_win, class_values, class_values))
+
+
+def solve_turn_greedy(
+    variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = "perfect"
+) -> ActionValues:
+    """Return the values of a player who looks no further than the present turn.
+
+    What closing a box is worth is what it pays, as if the game ended there; the turn itself is
+    played to the best expected points.
+
+    Args:
+        variant: A preset's name, a variant, or its tables.
+        instant_win: ``"perfect"``, ``"play_on"`` or the points that an instant win pays.
+
+    Raises:
+        ValueError: The variant or ``instant_win`` is not known.
+    """
+    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    no_future = np.zeros(compiled.num_classes)
+    return ActionValues(*_solve(compiled, instant_win, no_future, np.zeros(compiled.num_classes)))
+
+
+def _solve(
+    compiled: CompiledVariant,
+    instant_win: InstantWin,
+    future: NDArray[np.float64],
+    turn_values: NDArray[np.float64],
+) -> tuple[CompiledVariant, float | None, NDArray[np.float64], NDArray[np.float64]]:
+    """Price all turns, layer by layer, and return the fields of ``ActionValues``.
+
+    ``future`` (K,) values the card a closing leaves; ``turn_values`` (K,) is written. One
+    array in both places is backward induction.
+    """
+    win_points = instant_win_points(compiled, instant_win)
     class_keep_values = np.zeros((compiled.num_classes, 2, NUM_PARTIAL_KEEPS))
     successor = np.where(compiled.card_index >= 0, compiled.card_class[compiled.card_index], -1)
     win_values = np.where(compiled.instant_win, math.nan if win_points is None else win_points, math.nan)
@@ -224,9 +264,10 @@ def solve_solo(
             win_values,
             compiled.variant.is_locked,
             keep_union_table(),
-            class_values,
+            future,
+            turn_values,
             class_keep_values,
         )
-    class_values.setflags(write=False)
+    future.setflags(write=False)
     class_keep_values.setflags(write=False)
-    return SoloSolution(compiled, win_points, class_values, class_keep_values)
+    return compiled, win_points, future, class_keep_values

@@ -1,0 +1,1 @@
+"""Agents: things that choose actions, and how they are trained and judged."""
