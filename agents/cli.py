@@ -1,0 +1,135 @@
+"""What the commands share: how a variant is named, how errors end, how JSON is printed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from agents.base import AgentError
+from generala_env.rules.compiled import InstantWin
+from generala_env.rules.variants import (
+    DEFAULT_VARIANT,
+    FIELD_NAMES,
+    PRESETS,
+    Variant,
+    VariantError,
+    get_variant,
+)
+
+EXIT_BAD_INPUT = 2
+
+
+class UsageError(Exception):
+    """Bad input that is best told in one line."""
+
+
+def instant_win_of(text: str) -> InstantWin:
+    """Read ``perfect``, ``play_on`` or a number of points.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none of these.
+    """
+    if text in ("perfect", "play_on"):
+        return text  # type: ignore[return-value]
+    try:
+        points = float(text)
+    except ValueError:
+        points = math.nan
+    if not math.isfinite(points):
+        raise argparse.ArgumentTypeError(f"{text!r} is not perfect, play_on or a number of points")
+    return points
+
+
+def positive_int(text: str) -> int:
+    """Read a whole number above 0.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not one.
+    """
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def add_variant_arguments(
+    parser: argparse.ArgumentParser, *, default: str | None = DEFAULT_VARIANT, instant_win: bool = True
+) -> None:
+    """Add ``--variant``, ``--set`` and, for the one-player game, ``--instant-win``."""
+    parser.add_argument(
+        "--variant",
+        default=default,
+        metavar="NAME",
+        help=f"rules: {', '.join(PRESETS)}" + (f" (default {default})" if default else ""),
+    )
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help=f"override a field of the rules; may be repeated. Fields: {', '.join(FIELD_NAMES)}",
+    )
+    if instant_win:
+        parser.add_argument(
+            "--instant-win",
+            type=instant_win_of,
+            default="perfect",
+            metavar="HOW",
+            help="what a served Generala that wins does when playing alone: perfect (end the game and "
+            "pay the perfect score; default), play_on, or a number of points",
+        )
+
+
+def variant_from(name: str, overrides: Iterable[str]) -> Variant:
+    """Return the variant that ``--variant`` and ``--set`` describe.
+
+    Raises:
+        UsageError: The name, a field or a value is not known.
+    """
+    values: dict[str, Any] = {}
+    for override in overrides:
+        field, sign, text = override.partition("=")
+        if not sign or not field:
+            raise UsageError(f"--set: {override!r} is not FIELD=VALUE")
+        try:
+            values[field] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise UsageError(f"--set {field}: {text!r} is not a YAML value") from None
+    try:
+        return get_variant(name).override(**values)
+    except VariantError as error:
+        raise UsageError(str(error)) from None
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object on standard output."""
+    json.dump(value, sys.stdout, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def run_command(command: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None) -> NoReturn:
+    """Run a command's main function and exit: 2 with one line on bad input, 130 on Ctrl-C."""
+    name = Path(sys.argv[0]).name
+    try:
+        sys.exit(command(argv) or 0)
+    except (UsageError, AgentError, VariantError) as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone; say nothing, also not while Python closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
