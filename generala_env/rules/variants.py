@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
@@ -106,7 +107,12 @@ class Doble:
     served_points: int = 0
 
     def __post_init__(self) -> None:
-        """Drop what the form does not use, so that equal rules are equal values."""
+        """Drop what the form does not use, so that equal rules are equal values.
+
+        Raises:
+            VariantError: There is no such form.
+        """
+        object.__setattr__(self, "kind", _enum("doble", self.kind, DobleKind))
         if self.kind is DobleKind.NONE:
             object.__setattr__(self, "points", 0)
         if self.kind is not DobleKind.BOX:
@@ -142,7 +148,10 @@ class Doble:
             points = value.get("points", 0)
             served = value.get("served_points", points)
             if kind in list(DobleKind) and all(type(number) is int for number in (points, served)):
-                return cls(DobleKind(kind), points, served)
+                doble = cls(DobleKind(kind), points, served)
+                # What the form has no use for is refused, not dropped in silence.
+                if (doble.points, doble.served_points) == (points, served):
+                    return doble
         raise VariantError("doble", f"{value!r} is not {allowed}")
 
 
@@ -156,9 +165,9 @@ def _enum(name: str, value: object, enum: type[_E]) -> _E:
         raise VariantError(name, f"{value!r} is not one of {', '.join(enum)}") from None
 
 
-def _integer(name: str, value: object, low: int, high: int = MAX_POINTS) -> int:
+def _integer(name: str, value: object, low: int, high: int = MAX_POINTS, otherwise: str = "") -> int:
     if type(value) is not int or not low <= value <= high:
-        raise VariantError(name, f"{value!r} is not a whole number from {low} to {high}")
+        raise VariantError(name, f"{value!r} is not a whole number from {low} to {high}{otherwise}")
     return value
 
 
@@ -170,7 +179,8 @@ def _boolean(name: str, value: object) -> bool:
 
 def _boxes(value: object) -> tuple[Box, ...]:
     names = value.replace(",", " ").split() if isinstance(value, str) else value
-    if not isinstance(names, Iterable):
+    # A set has no order, and the order of the boxes is part of the rules.
+    if not isinstance(names, Iterable) or isinstance(names, AbstractSet | Mapping):
         raise VariantError("boxes", f"{value!r} is not a list of box names")
     boxes = tuple(_enum("boxes", name, Box) for name in names)
     if not boxes:
@@ -182,20 +192,23 @@ def _boxes(value: object) -> tuple[Box, ...]:
 
 
 def _straights(value: object) -> tuple[Straight, ...]:
-    groups = value.replace(",", " ").split() if isinstance(value, str) else value
+    groups = value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        groups = str(value).replace(",", " ").split()
     if not isinstance(groups, Iterable):
         raise VariantError("straights", f"{value!r} is not a list of lists of five faces")
     straights: set[Straight] = set()
     for group in groups:
         faces = group
         if isinstance(group, str | int) and not isinstance(group, bool):
-            faces = [int(digit) if digit.isdigit() else digit for digit in str(group)]
+            faces = [int(digit) if digit in "123456" else digit for digit in str(group)]
         if not isinstance(faces, Iterable):
             raise VariantError("straights", f"{group!r} is not a list of five faces")
         faces = list(faces)
-        if len(set(faces)) != NUM_DICE or len(faces) != NUM_DICE or any(face not in FACES for face in faces):
+        are_faces = all(type(face) is int and face in FACES for face in faces)
+        if not are_faces or len(faces) != NUM_DICE or len(set(faces)) != NUM_DICE:
             raise VariantError("straights", f"{group!r} is not five different faces from 1 to 6")
-        straights.add(tuple(sorted(int(face) for face in faces)))
+        straights.add(tuple(sorted(faces)))
     return tuple(sorted(straights))
 
 
@@ -271,7 +284,7 @@ class Variant:
         _boolean("full_takes_five", self.full_takes_five)
         _integer("min_players", self.min_players, 1, 1_000)
         if self.max_players is not None:
-            _integer("max_players", self.max_players, self.min_players, 1_000)
+            _integer("max_players", self.max_players, self.min_players, 1_000, ", or null for no limit")
         self._check_combinations()
 
     def _check_combinations(self) -> None:
@@ -475,6 +488,7 @@ def get_variant(spec: str | Mapping[str, Any] | Variant) -> Variant:
         if "base" not in spec:
             return Variant.from_dict(spec)
         overrides = {name: value for name, value in spec.items() if name != "base"}
+        _check_names(overrides)
         return get_variant(spec["base"]).override(**overrides)
     if isinstance(spec, str) and spec in PRESETS:
         return PRESETS[spec]

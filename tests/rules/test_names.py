@@ -63,7 +63,7 @@ def test_words_differ_by_language() -> None:
         (lambda: face_label(7, "poker"), "face: 7 is not one of 1, 2, 3, 4, 5, 6"),
         (lambda: face_label(1, "wood"), "dice: 'wood' is not one of standard, poker"),
         (lambda: word("thrown", "es"), "word: 'thrown' is not one of action, .* you"),
-        (lambda: word("throw", None), "language: None is not one of es, pt, en"),
+        (lambda: word("throw", "de"), "language: 'de' is not one of es, pt, en"),
     ],
 )
 def test_errors_name_the_value_and_the_choices(call, message: str) -> None:  # type: ignore[no-untyped-def]
