@@ -52,10 +52,16 @@ def action_id(action: Action) -> int:
     """Return the id of an action.
 
     Raises:
-        ValueError: The action is a deliberate strike, which has no id.
+        ValueError: The action has no id: it is a deliberate strike, it keeps all five dice,
+            or its box is not an index.
     """
     if isinstance(action, Keep):
+        # Keeping all five would be mask 31, which is the id of closing the first box.
+        if not 0 <= action.mask < NUM_KEEP_ACTIONS:
+            raise ValueError(f"{action} has no action id: masks are from 0 to {NUM_KEEP_ACTIONS - 1}")
         return action.mask
+    if action.box < 0:
+        raise ValueError(f"{action} has no action id: boxes are counted from 0")
     if action.strike:
         raise ValueError(f"{action} is a deliberate strike, which has no action id")
     return NUM_KEEP_ACTIONS + action.box

@@ -181,9 +181,19 @@ def throw_probabilities_after(keep: int) -> NDArray[np.float64]:
     return _frozen(probabilities[NUM_PARTIAL_KEEPS:].copy())
 
 
-def roll_of(uniform: float) -> int:
-    """Turn a uniform draw from [0, 1) into a roll, the index of ``next_throw_table``."""
-    return int(uniform * NUM_ORDERED_THROWS)
+def roll_of(uniform: float, sides: int = NUM_ORDERED_THROWS) -> int:
+    """Turn a uniform draw from [0, 1) into a roll, the index of ``next_throw_table``.
+
+    Args:
+        uniform: The draw.
+        sides: How many equally likely results there are; five dice have 7,776.
+
+    Raises:
+        ValueError: The draw is not from [0, 1).
+    """
+    if not 0.0 <= uniform < 1.0:
+        raise ValueError(f"uniform: {uniform!r} is not from 0 up to, but not including, 1")
+    return int(uniform * sides)
 
 
 _GOLDEN_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -165,6 +165,8 @@ class Game:
         """Check the number of players."""
         fewest = 1 if solo else variant.min_players
         most = variant.max_players
+        if type(num_players) is not int:
+            raise ValueError(f"num_players: {num_players!r} is not a whole number")
         if num_players < fewest or (most is not None and num_players > most):
             limit = "any number" if most is None else most
             raise ValueError(f"num_players: {variant.name} is for {fewest} to {limit}, not {num_players}")
@@ -216,7 +218,7 @@ class Game:
         self._require_chance(state)
         if state.phase is Phase.FIRST_PLAYER:
             if self.variant.first_player is FirstPlayer.RANDOM:
-                return int(uniform * self.num_players)
+                return roll_of(uniform, self.num_players)
             if self.variant.first_player is FirstPlayer.HIGHEST_DIE:
                 return (roll_of(uniform) % NUM_FACES + 1,)
         return THROWS[next_throw_table()[KEEP_INDEX[state.turn.kept], roll_of(uniform)]]
@@ -230,7 +232,7 @@ class Game:
         self._require_chance(state)
         if state.phase is Phase.FIRST_PLAYER:
             return self._after_roll_off(state, outcome)
-        if outcome not in THROW_INDEX or not is_subset(state.turn.kept, outcome):
+        if not isinstance(outcome, tuple) or outcome not in THROW_INDEX or not is_subset(state.turn.kept, outcome):
             raise ValueError(f"{outcome!r} is not five ascending dice that contain {state.turn.kept}")
         after = replace(state, turn=replace(state.turn, dice=outcome))
         card = Card.empty(self.variant) if state.phase is Phase.PLAYOFF else state.card
