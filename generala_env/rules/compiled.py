@@ -37,7 +37,7 @@ from generala_env.rules.dice import (
     counts_of,
     is_subset,
 )
-from generala_env.rules.game import GameState
+from generala_env.rules.game import GameState, Phase
 from generala_env.rules.variants import Variant, get_variant
 
 NO_STATUS = 255
@@ -162,11 +162,14 @@ class CompiledVariant:
         """Return the decision states of the current players as a batch.
 
         Raises:
-            ValueError: A state has no dice on the table.
+            ValueError: Nothing is to be decided in a state: it has no dice on the table, its
+                card is complete, or it is in a playoff, which has no tables.
         """
         for state in states:
             if not state.turn.dice:
                 raise ValueError("the state has no dice on the table: nothing is to be decided")
+            if state.phase is Phase.PLAYOFF or state.card.is_complete:
+                raise ValueError(f"the card is complete (phase {state.phase}): no box is to be closed")
         return TurnBatch(
             np.array([self.index_of(state.card) for state in states], dtype=np.int32),
             np.array([THROW_INDEX[state.turn.dice] for state in states], dtype=np.uint8),
@@ -376,8 +379,8 @@ def _classes(
 ) -> NDArray[np.int32]:
     """Group cards that have the same future: the coarsest bisimulation of the card graph.
 
-    A card's signature is its open boxes, its instant win and, for each box it may close,
-    the points by throw and the class reached by throw. Cards with fewer open boxes come
+    A card's signature is its open boxes, its instant win (while a turn is to come) and, for
+    each box it may close, the points by throw and the class reached by throw. Cards with fewer open boxes come
     first, so one pass from the last card to the first is enough.
     """
     most_generalas = outcomes.variant.tie_break == "most_generalas"
@@ -387,7 +390,7 @@ def _classes(
     reached: dict[tuple[int, int, bytes], int] = {}
     for card in reversed(range(len(card_open))):
         status, opened = int(card_status[card]), int(card_open[card])
-        parts: list[object] = [opened, bool(instant_win[card])]
+        parts: list[object] = [opened, opened and bool(instant_win[card])]
         if most_generalas:
             parts.append(int(num_generalas[card]))
         for box in np.flatnonzero(closable[card]).tolist():

@@ -22,6 +22,7 @@ from generala_env.rules.game import GameState
 from generala_env.rules.variants import Variant
 from generala_env.solver.turn import keep_union_table, solve_turn
 
+
 @numba.njit(parallel=True, cache=True)
 def _solve_layer(
     cards: NDArray[np.int64],
@@ -130,7 +131,7 @@ class ActionValues:
             return np.zeros(len(batch.card), dtype=bool)
         card = np.asarray(batch.card, dtype=np.intp)
         five_equal = IS_FIVE_EQUAL[np.asarray(batch.throw, dtype=np.intp)]
-        return np.asarray(batch.served, dtype=bool) & five_equal & self.compiled.instant_win[card]
+        return np.asarray(np.asarray(batch.served, dtype=bool) & five_equal & self.compiled.instant_win[card])
 
     def state_values(self, batch: TurnBatch) -> NDArray[np.float64]:
         """Return the value of every state of a batch, (batch,) float64."""
@@ -149,17 +150,22 @@ class ActionValues:
             (num_actions,) float64, ``-inf`` where the action is not legal.
 
         Raises:
-            ValueError: Nothing is to be decided in the state.
+            ValueError: Nothing is to be decided in the state, or no line of play reaches it.
         """
-        return self.q_values_batch(self.compiled.turn_batch(state))[0]
+        batch = self.compiled.turn_batch(state)
+        if self.is_won(batch)[0]:
+            raise ValueError("the throw on the table has won at once: nothing is to be decided")
+        return np.asarray(self.q_values_batch(batch)[0])
 
     def state_value(self, state: GameState) -> float:
         """Return the expected points still to come for the current player.
 
-        A state before the first throw of a turn has the value of its card; a finished game 0.
+        A state before the first throw of a turn has the value of its card, one before a later
+        throw that of the keep; a throw that wins at once what the win pays, if it pays; a
+        complete card 0.
 
         Raises:
-            ValueError: The throw is pending inside a turn: value the keep instead.
+            ValueError: No line of play reaches the card.
         """
         if state.card.is_complete:
             return 0.0
@@ -172,7 +178,7 @@ class ActionValues:
 
     def actions(self, batch: TurnBatch) -> NDArray[np.int64]:
         """Return the optimal action of every state, the lowest id among equals; (batch,) int64."""
-        return np.argmax(self.q_values_batch(batch), axis=1)
+        return np.asarray(np.argmax(self.q_values_batch(batch), axis=1))
 
     def policy(self, state: GameState) -> int:
         """Return the optimal action id in a state, the lowest among equals.
