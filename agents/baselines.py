@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +45,9 @@ class RandomAgent(Agent):
     ) -> NDArray[np.int64]:
         """Draw a legal action for every observation, also when asked to be deterministic."""
         masks = np.asarray(action_masks, dtype=bool)
-        return np.where(masks, self._generator.random(masks.shape), -1.0).argmax(axis=1)
+        draws = np.where(masks, self._generator.random(masks.shape), -1.0)
+        actions: NDArray[np.int64] = draws.argmax(axis=1)
+        return actions
 
     def action_probabilities(
         self, observations: NDArray[Any], action_masks: NDArray[Any]
@@ -66,7 +68,8 @@ class ValueAgent(TableAgent):
     def act_on(self, batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Choose the best action of every state; see ``TableAgent.act_on``."""
         q_values = self.values.q_values_batch(batch, canonical=False)
-        return np.where(action_masks, q_values, -np.inf).argmax(axis=1)
+        actions: NDArray[np.int64] = np.where(action_masks, q_values, -np.inf).argmax(axis=1)
+        return actions
 
 
 class TipsAgent(TableAgent):
@@ -196,7 +199,7 @@ def _wanted_keep(
     return ()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _masks_of(throw: int) -> tuple[int, ...]:
     return tuple(KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].tolist())
 

@@ -115,7 +115,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def run_command(command: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None) -> NoReturn:
+def run_command(
+    command: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None
+) -> NoReturn:
     """Run a command's main function and exit: 2 with one line on bad input, 130 on Ctrl-C."""
     name = Path(sys.argv[0]).name
     try:

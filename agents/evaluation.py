@@ -11,8 +11,8 @@ from scipy import stats
 from tqdm import tqdm
 
 from agents.base import Agent
-from generala_env.rules.compiled import InstantWin, TurnBatch, instant_win_points
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import InstantWin, TurnBatch, instant_win_points
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,

@@ -194,8 +194,8 @@ class ObservationLayout:
         lookup = np.full((len(BoxStatus), len(BoxStatus), 2), -1)
         for index, status in enumerate(compiled.statuses):
             lookup[status.generala, status.doble, int(status.is_bonus_taken)] = index
-        status = lookup[generala, doble, bonus]
-        return np.where(status >= 0, compiled.card_index[opened, status], -1)
+        found = lookup[generala, doble, bonus]
+        return np.where(found >= 0, compiled.card_index[opened, found], -1)
 
     def table(self) -> list[tuple[str, str, str]]:
         """Return the layout for people: name, indices, meaning."""
@@ -232,9 +232,7 @@ def _keep_of_counts() -> NDArray[np.int16]:
 def _needed_blocks(compiled: CompiledVariant) -> tuple[str, ...]:
     needs_served = bool(compiled.is_served[1:].any())
     return tuple(
-        name
-        for name in _STATE_BLOCKS
-        if _applies(name, compiled) and (name != "served" or needs_served)
+        name for name in _STATE_BLOCKS if _applies(name, compiled) and (name != "served" or needs_served)
     )
 
 
@@ -279,9 +277,7 @@ def _block_table(name: str, compiled: CompiledVariant) -> NDArray[np.float32]:
     return _one_hot(THROW_COUNTS, NUM_DICE + 1)
 
 
-def observation_layout(
-    compiled: CompiledVariant, blocks: Sequence[str] | None = None
-) -> ObservationLayout:
+def observation_layout(compiled: CompiledVariant, blocks: Sequence[str] | None = None) -> ObservationLayout:
     """Return the layout of a variant's observations.
 
     Args:

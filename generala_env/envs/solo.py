@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -79,7 +79,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     * v0: first version.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium has it
 
     def __init__(
         self,
@@ -171,6 +171,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             seed: Seed of ``np_random``; ``None`` goes on with the present generator.
             options: Not used.
         """
+        del options
         super().reset(seed=seed)
         self._is_over = self._is_won = False
         self._card = 0
@@ -181,9 +182,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._update_mask()
         return self._observe(), self._info()
 
-    def step(
-        self, action: np.int64 | int
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Keep dice and throw the rest, or close a box and begin the next turn.
 
         Raises:
@@ -275,7 +274,8 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             self._mask[only] = True
 
     def _observe(self) -> NDArray[np.float32]:
-        return self.layout.encode(self._batch())[0]
+        observation: NDArray[np.float32] = self.layout.encode(self._batch())[0]
+        return observation
 
     def _info(self) -> dict[str, Any]:
         opened = int(self.compiled.card_open[self._card])
@@ -294,7 +294,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             info["final_score"] = self._score
         return info
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the dice and the score sheet as text when ``render_mode`` is ``"ansi"``."""
         if self.render_mode is None:
             gym.logger.warn("render() without a render_mode: make the environment with render_mode='ansi'")

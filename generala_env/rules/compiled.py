@@ -181,7 +181,11 @@ class CompiledVariant:
         )
 
     def next_card(
-        self, card: NDArray[Any], box: NDArray[Any] | int, served: NDArray[Any] | int, throw: NDArray[Any] | int
+        self,
+        card: NDArray[Any],
+        box: NDArray[Any] | int,
+        served: NDArray[Any] | int,
+        throw: NDArray[Any] | int,
     ) -> NDArray[np.int32]:
         """Return the cards after closing ``box``; arguments broadcast."""
         status = self.next_status[self.card_status[card], box, served, throw]
@@ -242,9 +246,7 @@ def _keep_table(canonical: bool) -> NDArray[np.bool_]:
 @lru_cache(maxsize=1)
 def _locked_table() -> NDArray[np.bool_]:
     """(210, 252, 31) bool: keeps that contain the locked dice, or throw all five again."""
-    contains = np.array(
-        [[is_subset(locked, kept) for kept in KEEPS] for locked in KEEPS[:NUM_PARTIAL_KEEPS]]
-    )
+    contains = np.array([[is_subset(locked, kept) for kept in KEEPS] for locked in KEEPS[:NUM_PARTIAL_KEEPS]])
     contains[:, KEEP_INDEX[()]] = True
     return _frozen(contains[:, KEEP_OF_MASK[:, :NUM_KEEP_ACTIONS]])
 
@@ -380,8 +382,8 @@ def _classes(
     """Group cards that have the same future: the coarsest bisimulation of the card graph.
 
     A card's signature is its open boxes, its instant win (while a turn is to come) and, for
-    each box it may close, the points by throw and the class reached by throw. Cards with fewer open boxes come
-    first, so one pass from the last card to the first is enough.
+    each box it may close, the points by throw and the class reached by throw. Cards with
+    fewer open boxes come first, so one pass from the last card to the first is enough.
     """
     most_generalas = outcomes.variant.tie_break == "most_generalas"
     interned: dict[bytes, int] = {}

@@ -232,7 +232,11 @@ class Game:
         self._require_chance(state)
         if state.phase is Phase.FIRST_PLAYER:
             return self._after_roll_off(state, outcome)
-        if not isinstance(outcome, tuple) or outcome not in THROW_INDEX or not is_subset(state.turn.kept, outcome):
+        if (
+            not isinstance(outcome, tuple)
+            or outcome not in THROW_INDEX
+            or not is_subset(state.turn.kept, outcome)
+        ):
             raise ValueError(f"{outcome!r} is not five ascending dice that contain {state.turn.kept}")
         after = replace(state, turn=replace(state.turn, dice=outcome))
         card = Card.empty(self.variant) if state.phase is Phase.PLAYOFF else state.card
@@ -254,9 +258,7 @@ class Game:
             following = contest.candidates[len(results)]
             return replace(state, contest=replace(contest, results=results), current_player=following)
         best = min(results) if self.variant.first_player is FirstPlayer.LOWEST_THROW else max(results)
-        tied = tuple(
-            seat for seat, result in zip(contest.candidates, results, strict=True) if result == best
-        )
+        tied = tuple(seat for seat, result in zip(contest.candidates, results, strict=True) if result == best)
         if len(tied) == 1:
             return self._start(state, tied[0])
         repeated = Contest(tied, repeats=contest.repeats + 1)
@@ -368,9 +370,7 @@ class Game:
         if kind is Box.DOBLE_GENERALA:
             return 0
         counts = counts_of(state.turn.dice)
-        return box_points(
-            self.variant, Card.empty(self.variant), kind, counts, served=self.is_served(state)
-        )
+        return box_points(self.variant, Card.empty(self.variant), kind, counts, served=self.is_served(state))
 
     def _playoff_box(self, state: GameState) -> int:
         return max(range(self.variant.num_boxes), key=lambda box: (self._playoff_points(state, box), -box))
@@ -387,9 +387,7 @@ class Game:
             contest = replace(contest, results=results)
             return replace(state, contest=contest, current_player=following, turn=Turn())
         best = max(results)
-        tied = tuple(
-            seat for seat, result in zip(contest.candidates, results, strict=True) if result == best
-        )
+        tied = tuple(seat for seat, result in zip(contest.candidates, results, strict=True) if result == best)
         if len(tied) > 1:
             return self._start_playoff(state, Contest(tied, repeats=contest.repeats + 1))
         return replace(state, phase=Phase.OVER, contest=None, winners=tied)

@@ -135,7 +135,7 @@ class Doble:
             return value
         if value is None:
             return cls()
-        allowed = "none, bonus(POINTS), box(POINTS, SERVED_POINTS) or a mapping of kind, points, served_points"
+        allowed = "none, bonus(POINTS), box(POINTS, SERVED_POINTS) or {kind, points, served_points}"
         if isinstance(value, str):
             match = re.fullmatch(r"\s*(none|bonus|box)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*", value)
             if match is not None:
