@@ -88,7 +88,7 @@ def add_variant_arguments(
         )
 
 
-def variant_from(name: str, overrides: Iterable[str]) -> Variant:
+def variant_from(name: str | Variant, overrides: Iterable[str]) -> Variant:
     """Return the variant that ``--variant`` and ``--set`` describe.
 
     Raises:

@@ -1,0 +1,121 @@
+"""Reading what a training run left behind: its configuration, its learning curve, its result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from agents.base import AgentError
+from generala_env.rules.compiled import InstantWin
+from generala_env.rules.variants import Variant, VariantError, get_variant
+
+CONFIG_FILE: Final = "config.yaml"
+PROGRESS_FILE: Final = "progress.jsonl"
+EVALUATION_FILE: Final = "evaluation.json"
+
+
+class RunError(AgentError):
+    """A run folder that cannot be read: not there, or a file of it missing or broken."""
+
+
+@dataclass(frozen=True)
+class RunRules:
+    """The game that a run was trained on.
+
+    Attributes:
+        variant: The rules.
+        instant_win: How a served Generala that wins was treated.
+    """
+
+    variant: Variant
+    instant_win: InstantWin
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the resolved configuration of a run.
+
+    Raises:
+        RunError: The folder or its ``config.yaml`` is missing or broken.
+    """
+    path = folder / CONFIG_FILE
+    if not folder.is_dir():
+        raise RunError(f"run: {str(folder)!r} is not a folder")
+    if not path.is_file():
+        raise RunError(f"run: {str(folder)!r} holds no {CONFIG_FILE}, so it is not a run folder")
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RunError(f"run: {str(path)!r} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(config, dict):
+        raise RunError(f"run: {str(path)!r} is not a mapping")
+    return config
+
+
+def read_rules(folder: Path) -> RunRules:
+    """Return the game a run was trained on, from its resolved configuration.
+
+    Raises:
+        RunError: The configuration is missing, broken, or names no rules.
+    """
+    config = read_config(folder)
+    path = str(folder / CONFIG_FILE)
+    if "variant" not in config:
+        raise RunError(f"run: {path!r} has no variant")
+    try:
+        variant = get_variant(config["variant"])
+    except VariantError as error:
+        raise RunError(f"run: {path!r}: {error}") from None
+    return RunRules(variant, config.get("instant_win", "perfect"))
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """Return the final evaluation of a run.
+
+    Raises:
+        RunError: ``evaluation.json`` is missing or broken.
+    """
+    path = folder / EVALUATION_FILE
+    if not folder.is_dir():
+        raise RunError(f"run: {str(folder)!r} is not a folder")
+    if not path.is_file():
+        raise RunError(f"run: {str(folder)!r} holds no {EVALUATION_FILE}: has the run ended?")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"run: {str(path)!r} is not JSON: {error}") from None
+    if not isinstance(result, dict):
+        raise RunError(f"run: {str(path)!r} is not a JSON object")
+    return result
+
+
+def read_progress(folder: Path) -> list[dict[str, Any]]:
+    """Return the evaluations made during a run, in order; empty if there were none.
+
+    A last line that was cut off, as a killed run leaves it, is passed over.
+
+    Raises:
+        RunError: A line of ``progress.jsonl`` is no JSON object.
+    """
+    path = folder / PROGRESS_FILE
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            if number == len(lines) and not text.endswith("\n"):
+                break
+            raise RunError(f"run: {str(path)!r}, line {number} is not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise RunError(f"run: {str(path)!r}, line {number} is not a JSON object")
+        rows.append(row)
+    return rows

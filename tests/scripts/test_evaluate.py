@@ -1,0 +1,85 @@
+"""The evaluate command: JSON, tables, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.cli import run_command
+from scripts.evaluate import main
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    main([*argv, "--json"])
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 1
+    result = json.loads(captured.out)
+    assert isinstance(result, dict)
+    return result
+
+
+def fail(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        run_command(main, list(argv))
+    captured = capsys.readouterr()
+    assert stop.value.code == 2
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_one_agent_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    result = run_json(capsys, "--agent", "tips", "--variant", "ruibal", "--games", "200", "--seed", "3")
+    assert result["agent"] == "tips"
+    assert result["variant"] == "ruibal"
+    assert result["num_games"] == 200
+    assert result["illegal_actions"] == 0
+    assert result["seed"] == 3
+    low, high = result["ci95"]
+    assert low < result["mean_score"] < high
+    assert result["optimality"] == result["mean_score"] / result["optimal_score"]
+    assert run_json(capsys, "--agent", "tips", "--games", "200", "--seed", "3") == result
+
+
+def test_several_agents_are_a_list(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--instant-win", "play_on", "--games", "50", "--set", "generala_points=50")
+    result = run_json(capsys, "--agent", "tips", "random", "--agent", "turn_greedy", *options)
+    rows = result["agents"]
+    assert [row["agent"] for row in rows] == ["tips", "random", "turn_greedy"]
+    assert {row["variant"] for row in rows} == {"ruibal(generala_points=50)"}
+    assert {row["instant_win_points"] for row in rows} == {None}
+
+
+def test_the_table_shows_every_agent(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--agent", "tips", "random", "--games", "50"])
+    shown = capsys.readouterr().out
+    assert "tips" in shown
+    assert "random" in shown
+    assert "50 games" in shown
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["--agent", "optima"], "did you mean optimal"),
+        (["--agent", "no/such/folder"], "no/such/folder"),
+        (["--agent", "tips", "--variant", "ruibaal"], "ruibaal"),
+        (["--agent", "tips", "--set", "generala_points=many"], "generala_points"),
+        (["--agent", "tips", "--games", "1"], "--games"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], argv: list[str], named: str
+) -> None:
+    assert named in fail(capsys, *argv)
+
+
+def test_a_folder_that_is_no_run_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "config.yaml" in fail(capsys, "--agent", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("a: [")
+    assert "YAML" in fail(capsys, "--agent", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("variant: nosuch")
+    assert "nosuch" in fail(capsys, "--agent", str(tmp_path))
