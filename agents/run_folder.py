@@ -69,7 +69,8 @@ def read_rules(folder: Path) -> RunRules:
         variant = get_variant(config["variant"])
     except VariantError as error:
         raise RunError(f"run: {path!r}: {error}") from None
-    return RunRules(variant, config.get("instant_win", "perfect"))
+    env = config.get("env")
+    return RunRules(variant, env.get("instant_win", "perfect") if isinstance(env, dict) else "perfect")
 
 
 def read_result(folder: Path) -> dict[str, Any]:
