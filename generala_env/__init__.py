@@ -11,4 +11,8 @@ __version__ = "0.1.0"
 
 __all__ = ["PRESETS", "Variant", "VariantError", "get_variant"]
 
-register(id="generala_env/Generala-v0", entry_point="generala_env.envs.solo:GeneralaEnv")
+register(
+    id="generala_env/Generala-v0",
+    entry_point="generala_env.envs.solo:GeneralaEnv",
+    vector_entry_point="generala_env.envs.vector:GeneralaVectorEnv",
+)

@@ -1,0 +1,345 @@
+"""The batched environment against the single one, step for step."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+import generala_env  # noqa: F401 - registers the environments
+from generala_env.envs.observation import BLOCKS
+from generala_env.envs.solo import GeneralaEnv
+from generala_env.envs.vector import GeneralaVectorEnv, encode, pcg64_words
+from generala_env.rules import PRESETS, IllegalActionError
+from generala_env.rules.compiled import TurnBatch
+
+MODES = list(AutoresetMode)
+
+# Wins are rare by chance (6 in 7,776 throws), so some seeds are known to begin with one.
+SEED_OF_A_WIN_AT_RESET = 1074
+
+
+def random_actions(masks: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw one legal action per row; 0 where there is none."""
+    return np.asarray((rng.random(masks.shape) * masks).argmax(axis=1))
+
+
+def keeping_actions(masks: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Like ``random_actions``, but mostly throw all five dice again, so that wins happen."""
+    actions = random_actions(masks, rng)
+    return np.where(masks[:, 0] & (rng.random(len(masks)) < 0.8), 0, actions)
+
+
+def single_envs(num_envs: int, **options: Any) -> list[GeneralaEnv]:
+    return [GeneralaEnv(**options) for _ in range(num_envs)]
+
+
+def assert_same_info(
+    vector: dict[str, Any], single: dict[str, Any], index: int, boxes: tuple[str, ...]
+) -> None:
+    """Compare one environment's ``info``, whatever its keys, with its part of the vector's."""
+    for name, value in single.items():
+        assert vector[f"_{name}"][index], name
+        if name == "open_boxes":
+            value = [box in value for box in boxes]
+        np.testing.assert_array_equal(vector[name][index], value, err_msg=name)
+    for name in vector:
+        if name.startswith("_") and name[1:] not in single:
+            assert not vector[name][index], name
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("mode", MODES)
+def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
+    num_envs, seed = 4, SEED_OF_A_WIN_AT_RESET - 2
+    vector = gym.make_vec("generala_env/Generala-v0", num_envs=num_envs, variant=name, autoreset_mode=mode)
+    assert isinstance(vector, GeneralaVectorEnv)
+    boxes = tuple(box.value for box in vector.variant.boxes)
+    singles = single_envs(num_envs, variant=name)
+    rng = np.random.default_rng(0)
+    observations, info = vector.reset(seed=seed)
+    over = np.zeros(num_envs, dtype=bool)
+    for index, env in enumerate(singles):
+        observation, own = env.reset(seed=seed + index)
+        np.testing.assert_array_equal(observations[index], observation)
+        assert_same_info(info, own, index, boxes)
+    episodes = 0
+    for _ in range(120):
+        if mode is AutoresetMode.DISABLED and over.any():
+            observations, info = vector.reset(options={"reset_mask": over})
+            for index in np.flatnonzero(over).tolist():
+                observation, own = singles[index].reset()
+                np.testing.assert_array_equal(observations[index], observation)
+                assert_same_info(info, own, index, boxes)
+            over[:] = False
+        masks = vector.action_masks()
+        actions = keeping_actions(masks, rng)
+        observations, rewards, terminated, truncated, info = vector.step(actions)
+        assert not truncated.any()
+        assert rewards.dtype == np.float64
+        for index, env in enumerate(singles):
+            if mode is AutoresetMode.NEXT_STEP and over[index]:
+                observation, own = env.reset()
+                expected = (observation, 0.0, False)
+            else:
+                observation, reward, is_over, _, own = env.step(actions[index])
+                expected = (observation, reward, is_over)
+                if is_over and mode is AutoresetMode.SAME_STEP:
+                    np.testing.assert_array_equal(info["final_obs"][index], observation)
+                    assert_same_info(info["final_info"], own, index, boxes)
+                    observation, own = env.reset()
+                    expected = (observation, reward, is_over)
+            np.testing.assert_array_equal(observations[index], expected[0])
+            assert rewards[index] == expected[1]
+            assert terminated[index] == expected[2]
+            for key, value in own.items():
+                if key == "open_boxes":
+                    value = [box in value for box in boxes]
+                np.testing.assert_array_equal(info[key][index], value, err_msg=key)
+            np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
+            assert vector.state(index) == env.state
+        episodes += int(terminated.sum())
+        over = terminated.copy()
+    assert episodes > num_envs
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+@pytest.mark.parametrize("instant_win", ["perfect", "play_on", 12.5])
+@pytest.mark.parametrize("blocks", [None, tuple(BLOCKS), ("counts_one_hot", "open"), ("pays",)])
+def test_options_equal_single_environments(canonical: bool, instant_win: Any, blocks: Any) -> None:
+    for name in ("clasica_fija", "doble_fija", "ruibal"):
+        options: dict[str, Any] = {
+            "variant": name,
+            "canonical_keeps": canonical,
+            "instant_win": instant_win,
+            "observation_blocks": blocks,
+        }
+        seeds = [5, SEED_OF_A_WIN_AT_RESET, 5]
+        vector = GeneralaVectorEnv(3, autoreset_mode="SameStep", **options)
+        singles = single_envs(3, **options)
+        rng = np.random.default_rng(1)
+        observations, _ = vector.reset(seed=seeds)
+        for index, env in enumerate(singles):
+            observation, _ = env.reset(seed=seeds[index])
+            np.testing.assert_array_equal(observations[index], observation)
+        for _ in range(60):
+            actions = keeping_actions(vector.action_masks(), rng)
+            observations, rewards, terminated, _, _ = vector.step(actions)
+            for index, env in enumerate(singles):
+                observation, reward, is_over, _, _ = env.step(int(actions[index]))
+                if is_over:
+                    observation, _ = env.reset()
+                np.testing.assert_array_equal(observations[index], observation)
+                assert (rewards[index], terminated[index]) == (reward, is_over)
+                np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
+
+
+def test_generator_equals_numpy() -> None:
+    vector = GeneralaVectorEnv(4, instant_win="play_on", autoreset_mode="SameStep")
+    vector.reset(seed=123)
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        vector.step(random_actions(vector.action_masks(), rng))
+    for index in range(4):
+        # Walk NumPy's own generator until it meets the kernel's; each throw is one draw.
+        generator = np.random.PCG64(np.random.SeedSequence(123 + index))
+        reached = vector.batch.generator[index]
+        reference = np.random.Generator(generator)
+        for draws in range(1, 420):  # noqa: B007 - read after the loop
+            reference.random()
+            if np.array_equal(pcg64_words(generator), reached):
+                break
+        else:
+            pytest.fail("the generator left NumPy's sequence")
+        assert draws > 350
+
+
+def test_win_at_reset_offers_one_action() -> None:
+    vector = GeneralaVectorEnv(2)
+    vector.reset(seed=[SEED_OF_A_WIN_AT_RESET, 0])
+    masks = vector.action_masks()
+    assert masks[0].sum() == 1
+    assert masks[1].sum() > 1
+    _, rewards, terminated, _, info = vector.step(masks.argmax(axis=1))
+    assert terminated.tolist() == [True, False]
+    assert rewards[0] == vector.compiled.perfect_score
+    assert info["instant_win"][0]
+
+
+def test_seeding() -> None:
+    vector = GeneralaVectorEnv(3)
+    first, _ = vector.reset(seed=0)
+    later, _ = vector.reset()
+    again, _ = vector.reset(seed=0)
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, later)
+    shifted, _ = vector.reset(seed=1)
+    np.testing.assert_array_equal(first[1:], shifted[:2])
+    own, _ = vector.reset(seed=[1, None, 2])
+    np.testing.assert_array_equal(own[[0, 2]], shifted[[0, 1]])
+    unseeded = [GeneralaVectorEnv(8).reset()[0] for _ in range(2)]
+    assert not np.array_equal(unseeded[0], unseeded[1])
+    with pytest.raises(ValueError, match="seed: 2 seeds for 3"):
+        vector.reset(seed=[1, 2])
+    with pytest.raises(gym.error.Error, match="-4"):
+        vector.reset(seed=-4)
+
+
+def test_illegal_action_raises_before_anything_moves() -> None:
+    vector = GeneralaVectorEnv(3)
+    vector.reset(seed=7)
+    before = vector.get_state()
+    legal = vector.action_masks()
+    for bad in (int((~legal[1]).argmax()), -1, vector.compiled.num_actions):
+        actions = legal.argmax(axis=1)
+        actions[1] = bad
+        with pytest.raises(IllegalActionError, match=f"action {bad} of environment 1"):
+            vector.step(actions)
+    for name, array in vector.get_state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    wrong: list[NDArray[Any]] = [np.zeros(2, dtype=int), np.zeros(3), np.zeros((3, 1), dtype=int)]
+    for actions in wrong:
+        with pytest.raises(ValueError, match="is not integers of shape"):
+            vector.step(actions)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("illegal_action", ["penalty", "terminate"])
+def test_illegal_action_modes(mode: AutoresetMode, illegal_action: Any) -> None:
+    options: dict[str, Any] = {"illegal_action": illegal_action, "illegal_reward": -3.0}
+    vector = GeneralaVectorEnv(2, autoreset_mode=mode, **options)
+    single = GeneralaEnv(**options)
+    vector.reset(seed=[4, 5])
+    single.reset(seed=5)
+    legal = vector.action_masks()
+    actions = legal.argmax(axis=1)
+    actions[1] = bad = int((~legal[1]).argmax())
+    observations, rewards, terminated, _, info = vector.step(actions)
+    observation, reward, is_over, _, own = single.step(bad)
+    assert (rewards[1], bool(terminated[1])) == (reward, is_over) == (-3.0, illegal_action == "terminate")
+    if is_over and mode is AutoresetMode.SAME_STEP:
+        np.testing.assert_array_equal(info["final_obs"][1], observation)
+        info = info["final_info"]
+    else:
+        np.testing.assert_array_equal(observations[1], observation)
+    assert info["illegal_action"][1] == own["illegal_action"] == bad
+    assert info["_illegal_action"].tolist() == [False, True]
+
+
+def test_finished_episodes_and_no_reset() -> None:
+    vector = GeneralaVectorEnv(2, autoreset_mode=AutoresetMode.DISABLED)
+    with pytest.raises(gym.error.ResetNeeded):
+        vector.step(np.zeros(2, dtype=int))
+    vector.reset(seed=1)
+    terminated = np.zeros(2, dtype=bool)
+    info: dict[str, Any] = {}
+    while not terminated.any():
+        masks = vector.action_masks()
+        masks[1, 31:] &= ~masks[1, :31].any()
+        # The first closes at each throw, the second only when it must.
+        actions = [31 + int(masks[0, 31:].argmax()), int(masks[1].argmax())]
+        _, _, terminated, _, info = vector.step(np.array(actions))
+    assert terminated.tolist() == [True, False]
+    assert not info["action_mask"][0].any()
+    with pytest.raises(gym.error.ResetNeeded, match=r"\[0\]"):
+        vector.step(np.zeros(2, dtype=int))
+    with pytest.raises(ValueError, match="reset_mask"):
+        vector.reset(options={"reset_mask": np.ones(3, dtype=bool)})
+
+
+def test_resumes_exactly_from_a_saved_state() -> None:
+    vector = GeneralaVectorEnv(5, variant="doble_fija", autoreset_mode="SameStep")
+    vector.reset(seed=2)
+    rng = np.random.default_rng(5)
+    for _ in range(37):
+        vector.step(random_actions(vector.action_masks(), rng))
+    state = pickle.loads(pickle.dumps(vector.get_state()))
+    resumed = GeneralaVectorEnv(5, variant="doble_fija", autoreset_mode="SameStep")
+    resumed.set_state(state)
+    np.testing.assert_array_equal(vector.observe(), resumed.observe())
+    for _ in range(80):
+        actions = random_actions(vector.action_masks(), rng)
+        for left, right in zip(vector.step(actions)[:4], resumed.step(actions)[:4], strict=True):
+            np.testing.assert_array_equal(left, right)
+    with pytest.raises(ValueError, match="state: score"):
+        resumed.set_state({**state, "score": np.zeros(4)})
+    with pytest.raises(ValueError, match="the arrays"):
+        resumed.set_state({"score": np.zeros(5)})
+
+
+def test_threads_change_nothing() -> None:
+    environments = [GeneralaVectorEnv(33, num_threads=threads) for threads in (1, 2)]
+    rng = np.random.default_rng(6)
+    for vector in environments:
+        vector.reset(seed=9)
+    for _ in range(60):
+        actions = random_actions(environments[0].action_masks(), rng)
+        left, right = (vector.step(actions) for vector in environments)
+        for part, other in zip(left[:4], right[:4], strict=True):
+            np.testing.assert_array_equal(part, other)
+        np.testing.assert_array_equal(left[4]["action_mask"], right[4]["action_mask"])
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_encode_equals_the_layout(name: str) -> None:
+    vector = GeneralaVectorEnv(1, variant=name, observation_blocks=tuple(BLOCKS))
+    compiled, rng = vector.compiled, np.random.default_rng(8)
+    throw_number = rng.integers(1, 4, 3000)
+    kept = np.where(throw_number > 1, rng.integers(0, 210, 3000), 0)
+    served = rng.random(3000) < 0.5
+    card = rng.integers(0, compiled.num_cards, 3000)
+    batch = TurnBatch(card, rng.integers(0, 252, 3000), throw_number, served, kept)
+    observations, masks = encode(batch, vector.tables)
+    np.testing.assert_array_equal(observations, vector.layout.encode(batch))
+    np.testing.assert_array_equal(masks, compiled.action_masks(batch))
+
+
+def test_info_is_a_copy() -> None:
+    vector = GeneralaVectorEnv(2)
+    _, info = vector.reset(seed=0)
+    info["action_mask"][:] = 1
+    vector.action_masks()[:] = True
+    assert not vector.action_masks().all()
+    assert info["action_mask"].dtype == np.int8
+
+
+def test_agrees_with_gymnasium_sync_vector_env() -> None:
+    """Gymnasium's own vectorisation of the single environment gives the same stream."""
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+        ours = GeneralaVectorEnv(3, variant="clasica", autoreset_mode=mode)
+        theirs = SyncVectorEnv([lambda: GeneralaEnv("clasica")] * 3, autoreset_mode=mode)
+        rng = np.random.default_rng(2)
+        np.testing.assert_array_equal(ours.reset(seed=11)[0], theirs.reset(seed=11)[0])
+        for _ in range(80):
+            actions = random_actions(ours.action_masks(), rng)
+            left, right = ours.step(actions), theirs.step(actions)
+            for part, other in zip(left[:4], right[:4], strict=True):
+                np.testing.assert_array_equal(part, other)
+            np.testing.assert_array_equal(left[4]["action_mask"], right[4]["action_mask"])
+            assert set(right[4]) <= set(left[4])
+
+
+def test_renders_every_environment() -> None:
+    vector = GeneralaVectorEnv(2, render_mode="ansi")
+    vector.reset(seed=0)
+    texts = vector.render()
+    assert texts is not None
+    assert len(texts) == 2
+    assert all(isinstance(text, str) and text for text in texts)
+
+
+def test_wrong_options_name_themselves() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"num_envs": 0}, "num_envs"),
+        ({"num_threads": 0}, "num_threads"),
+        ({"illegal_action": "ignore"}, "illegal_action"),
+        ({"autoreset_mode": "Never"}, "Never"),
+    ]
+    for options, name in cases:
+        with pytest.raises(ValueError, match=name):
+            GeneralaVectorEnv(**options)
