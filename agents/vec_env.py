@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
+from generala_env.envs.observation import ObservationLayout
 from generala_env.envs.vector import IS_WON, GeneralaVectorEnv
+from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 
 _PER_ENVIRONMENT = ("action_masks", "state", "render")
@@ -72,6 +74,16 @@ class GeneralaVecEnv(VecEnv):
         self._ended: list[int] = []
         self._start = time.perf_counter()
         super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
+
+    @property
+    def layout(self) -> ObservationLayout:
+        """Which block stands where in an observation."""
+        return self.env.layout
+
+    @property
+    def compiled(self) -> CompiledVariant:
+        """The tables of the variant."""
+        return self.env.compiled
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (num_envs, n_actions) bool."""

@@ -1,0 +1,217 @@
+"""PPO against its parent: the same losses, gradients and weights, masks obeyed, and it learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from agents.networks import masked_log_softmax
+from agents.ppo import PPO, RolloutArrays
+from agents.vec_env import GeneralaVecEnv
+from generala_env.envs.solo import GeneralaEnv
+
+OPTIONS: dict[str, Any] = {
+    "n_steps": 16,
+    "batch_size": 64,
+    "n_epochs": 2,
+    "gamma": 1.0,
+    "gae_lambda": 0.7,
+    "ent_coef": 0.02,
+    "seed": 3,
+    "device": "cpu",
+}
+
+
+def silent(model: Any) -> Any:
+    model.set_logger(Logger(folder=None, output_formats=[]))
+    return model
+
+
+def fill(model: Any) -> None:
+    """Collect one rollout."""
+    _, callback = model._setup_learn(10**6)
+    assert model.collect_rollouts(model.env, callback, model.rollout_buffer, model.n_steps)
+
+
+def stock_twin(model: PPO, **changes: Any) -> Any:
+    """Return sb3-contrib's PPO with the same weights and the same rollout."""
+    stock = silent(MaskablePPO("MlpPolicy", GeneralaVecEnv(8, reward_scale=0.1), **{**OPTIONS, **changes}))
+    stock.policy.load_state_dict(model.policy.state_dict())
+    ours, theirs = model.rollout_buffer, stock.rollout_buffer
+    assert type(theirs) is MaskableRolloutBuffer
+    for name in ("observations", "actions", "rewards", "values", "log_probs", "advantages", "returns"):
+        setattr(theirs, name, getattr(ours, name).copy())
+    theirs.action_masks = ours.action_masks.astype(np.float32)
+    theirs.full = True
+    return stock
+
+
+@pytest.mark.parametrize("changes", [{}, {"clip_range_vf": 0.05}, {"normalize_advantage": False}])
+def test_losses_and_gradients_equal_the_parents(changes: dict[str, Any]) -> None:
+    whole = {"n_epochs": 1, "batch_size": 8 * 16, "max_grad_norm": 1e9, **changes}
+    model = silent(PPO("MlpPolicy", GeneralaVecEnv(8, reward_scale=0.1), **{**OPTIONS, **whole}))
+    fill(model)
+    # Move away from the policy that acted, so that ratios differ from 1 and are clipped.
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    stock = stock_twin(model, **whole)
+    logged = []
+    each: Any
+    for each in (model, stock):
+        each._current_progress_remaining = 1.0
+        each.policy.optimizer.step = lambda *_: None  # keep the gradients, move nothing
+        np.random.seed(0)  # noqa: NPY002 - the generator of stable-baselines3
+        each.train()
+        logged.append(dict(each.logger.name_to_value))
+    for name in ("loss", "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction"):
+        assert logged[0][f"train/{name}"] == pytest.approx(logged[1][f"train/{name}"], rel=1e-4, abs=1e-6)
+    assert logged[1]["train/clip_fraction"] > 0.05
+    gradients = 0
+    for (name, ours), theirs in zip(model.policy.named_parameters(), stock.policy.parameters(), strict=True):
+        assert theirs.grad is not None
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-6, msg=name)
+        gradients += int((theirs.grad != 0).sum())
+    assert gradients > 1000
+
+
+def test_training_equals_the_parents() -> None:
+    """Both learn from the same dice, draw the same numbers, and end with the same weights."""
+    models = []
+    for kind in (PPO, MaskablePPO):
+        model = silent(kind("MlpPolicy", GeneralaVecEnv(8, reward_scale=0.1), **OPTIONS))
+        model.learn(3 * 8 * 16)
+        models.append(model)
+    ours, theirs = models
+    assert ours.num_timesteps == theirs.num_timesteps
+    np.testing.assert_array_equal(
+        ours.rollout_buffer.actions.ravel(),
+        theirs.rollout_buffer.actions.reshape(8, 16).T.ravel(),
+    )
+    for left, right in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-3, atol=1e-5)
+    assert [info["r"] for info in ours.ep_info_buffer or ()] == [
+        info["r"] for info in theirs.ep_info_buffer or ()
+    ]
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "MultisetKeepPolicy"])
+def test_masks_reach_the_buffer_and_the_loss(policy: str) -> None:
+    model = silent(PPO(policy, GeneralaVecEnv(8, "doble_fija"), **OPTIONS))
+    with torch.no_grad():
+        model.policy.action_net.bias.normal_(0, 5)
+    fill(model)  # an illegal action would raise
+    buffer = model.rollout_buffer
+    assert isinstance(buffer, RolloutArrays)
+    masks, actions = buffer.action_masks, buffer.actions[..., 0].astype(int)
+    assert np.take_along_axis(masks, actions[..., None], axis=2).all()
+    assert not masks.all()
+    batch = next(buffer.get(None))
+    assert batch.action_masks.dtype == torch.bool
+    # Under the policy that acted, the log probabilities in the buffer are those of masked actions.
+    losses = model.losses(batch, 0.2, 0.0)
+    assert losses.approx_kl.item() == pytest.approx(0.0, abs=1e-5)
+    unmasked = model.losses(batch._replace(action_masks=torch.ones_like(batch.action_masks)), 0.2, 0.0)
+    assert unmasked.approx_kl.item() > 0.05
+    assert losses.entropy.item() != pytest.approx(unmasked.entropy.item(), rel=1e-3)
+    log_probs = masked_log_softmax(model.policy.logits(batch.observations), batch.action_masks)
+    assert (log_probs[~batch.action_masks] < -1e6).all()
+
+
+def test_entropy_coefficient_follows_a_schedule() -> None:
+    seen: list[float] = []
+
+    class Watch(BaseCallback):
+        def _on_rollout_start(self) -> None:
+            if "train/ent_coef" in self.logger.name_to_value:
+                seen.append(self.logger.name_to_value["train/ent_coef"])
+
+        def _on_step(self) -> bool:
+            return True
+
+    model = PPO("MlpPolicy", GeneralaVecEnv(4), **{**OPTIONS, "ent_coef": lambda left: 0.1 * left})
+    silent(model).learn(4 * 16 * 4, callback=Watch(), log_interval=100)
+    assert seen == pytest.approx([0.075, 0.05, 0.025])
+
+
+def test_a_callback_can_stop_the_training() -> None:
+    class Stop(BaseCallback):
+        def _on_step(self) -> bool:
+            assert {"rewards", "dones", "infos", "actions", "new_obs"} <= self.locals.keys()
+            return self.num_timesteps < 40
+
+    model = silent(PPO("MlpPolicy", GeneralaVecEnv(4), **OPTIONS)).learn(10_000, callback=Stop())
+    assert model.num_timesteps == 40
+
+
+def test_works_on_any_masked_environment() -> None:
+    env = DummyVecEnv([lambda: GeneralaEnv("clasica")] * 2)
+    model = silent(PPO("MultisetKeepPolicy", env, **OPTIONS))
+    model.learn(2 * 16 * 2)
+    assert model.num_timesteps == 64
+
+
+def test_target_kl_ends_the_epochs() -> None:
+    changes = {"target_kl": 1e-9, "n_epochs": 50, "learning_rate": 1e-2}
+    model = silent(PPO("MlpPolicy", GeneralaVecEnv(4), **{**OPTIONS, **changes})).learn(64)
+    # One minibatch per epoch: the first changes the policy, the second sees that it has.
+    assert model._n_updates == 2
+
+
+def test_learns_to_keep_sixes() -> None:
+    """One box, the sixes: keeping every six is best and worth 30 (1 - (5/6)^3) = 12.64 points."""
+    variant = {"base": "ruibal", "boxes": ["sixes"], "served_generala_wins": "never"}
+    env = GeneralaVecEnv(64, variant, reward_scale=0.1)
+    changes = {"learning_rate": 3e-3, "batch_size": 256, "n_epochs": 4, "policy_kwargs": {"net_arch": [32]}}
+    model = silent(PPO("MultisetKeepPolicy", env, **{**OPTIONS, **changes}))
+    model.learn(30_000)
+    check = GeneralaVecEnv(500, variant)
+    check.seed(1)
+    observations: Any = check.reset()
+    scores: list[float] = []
+    for _ in range(30):
+        actions, _ = model.predict(observations, action_masks=check.action_masks(), deterministic=True)
+        observations, _, _, infos = check.step(actions)
+        scores += [infos[index]["final_score"] for index in check.ended]
+    assert np.mean(scores) > 12.1
+
+
+def test_export_is_read_by_sb3_contrib(tmp_path: Path) -> None:
+    env = GeneralaVecEnv(4)
+    model = silent(PPO("MlpPolicy", env, **{**OPTIONS, "ent_coef": lambda left: 0.1 * left}))
+    model.learn(64)
+    model.export_sb3(tmp_path / "model")
+    stock = MaskablePPO.load(tmp_path / "model.zip", env=env)
+    assert type(stock) is MaskablePPO
+    assert type(stock.policy).__module__.startswith("sb3_contrib")
+    observations, masks = env.env.observe(), env.action_masks()
+    np.testing.assert_array_equal(
+        stock.predict(observations, action_masks=masks, deterministic=True)[0],
+        model.predict(observations, action_masks=masks, deterministic=True)[0],
+    )
+    stock.learn(64)
+    again = PPO.load(tmp_path / "model.zip", env=env)
+    assert isinstance(again, PPO)
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    env = GeneralaVecEnv(4)
+    model = silent(PPO("MultisetKeepPolicy", env, **OPTIONS)).learn(64)
+    model.save(tmp_path / "model")
+    loaded = PPO.load(tmp_path / "model", env=env)
+    observations, masks = env.env.observe(), env.action_masks()
+    np.testing.assert_array_equal(
+        loaded.predict(observations, action_masks=masks, deterministic=True)[0],
+        model.predict(observations, action_masks=masks, deterministic=True)[0],
+    )
+    silent(loaded).learn(64)
