@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,13 @@ class Agent(ABC):
     Attributes:
         name: How it is called in tables.
         layout: The layout of the observations it reads.
+        always_samples: Whether ``act`` samples even when asked to be deterministic, so that the
+            agent is described by its ``action_probabilities`` alone.
     """
 
     name: str
     layout: ObservationLayout
+    always_samples: ClassVar[bool] = False
 
     @property
     def compiled(self) -> CompiledVariant:

@@ -30,6 +30,8 @@ from generala_env.solver.solo import ActionValues, solve_solo, solve_turn_greedy
 class RandomAgent(Agent):
     """Chooses uniformly among the legal actions."""
 
+    always_samples = True
+
     def __init__(self, compiled: CompiledVariant, seed: int | None = None) -> None:
         """Bind the agent to a variant and seed its draws."""
         self.name = "random"

@@ -1,4 +1,17 @@
-"""What an agent scores: sampled games with confidence intervals."""
+"""What an agent scores: exactly, or in sampled games with confidence intervals.
+
+Three ways, from the best to the most general:
+
+* ``exact_evaluation`` asks the agent about every decision that its play can meet: no sampling
+  noise, and every point lost to optimal play is told decision by decision.
+* ``play_games`` samples games. Each game also has a *luck-adjusted* score: the optimal score less
+  the points that the game's own decisions lost. A game's score is the
+  optimal value plus what every throw added or took in optimal value (its luck) less what every
+  decision lost; the luck has mean 0 given the past, so taking it away changes no mean, and it is
+  most of the variance.
+* Two agents with the same seed meet the same dice, so ``paired_difference`` compares them game by
+  game.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +23,30 @@ from numpy.typing import NDArray
 from scipy import stats
 from tqdm import tqdm
 
-from agents.base import Agent
+from agents.base import Agent, TableAgent
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import InstantWin, TurnBatch, instant_win_points
+from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch, instant_win_points
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
     KEEP_OF_MASK,
+    KEEPS,
     NUM_ORDERED_THROWS,
+    THROWS,
     THROWS_PER_TURN,
     keyed_uniforms,
     next_throw_table,
 )
-from generala_env.solver.solo import solve_solo
+from generala_env.solver.evaluation import (
+    DEFAULT_BLUNDERS,
+    MISTAKE_KINDS,
+    Blunder,
+    ExactEvaluation,
+    Policy,
+    action_regrets,
+    evaluate_policy,
+)
+from generala_env.solver.solo import SoloSolution, solve_solo
 
 EVALUATION_SEED: Final = 2_000_000
 """Default seed of evaluations; training seeds stay far below it."""
@@ -41,6 +65,8 @@ class SampledGames:
         struck: (games, B) bool, boxes closed with 0 points.
         instant_wins: (games,) bool.
         illegal_actions: How many actions of the agent were outside its mask.
+        regrets: (games,) float64, points that the game's decisions lost to optimal play.
+        optimal_score: What optimal play scores on average.
     """
 
     scores: NDArray[np.float64]
@@ -48,6 +74,20 @@ class SampledGames:
     struck: NDArray[np.bool_]
     instant_wins: NDArray[np.bool_]
     illegal_actions: int
+    regrets: NDArray[np.float64]
+    optimal_score: float
+
+    @property
+    def adjusted_scores(self) -> NDArray[np.float64]:
+        """(games,) float64: the scores without the luck of the dice; the same mean on average."""
+        return self.optimal_score - self.regrets
+
+    @property
+    def variance_ratio(self) -> float | None:
+        """How many times less the luck-adjusted scores vary; ``None`` where they do not vary."""
+        adjusted = float(self.adjusted_scores.var(ddof=1))
+        # Rounding alone makes optimal play lose some 1e-14 points.
+        return float(self.scores.var(ddof=1)) / adjusted if adjusted > 1e-18 else None
 
 
 def confidence_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
@@ -85,11 +125,12 @@ def play_games(
         deterministic: Take the agent's best actions instead of sampling.
         progress: Show a progress bar.
     """
+    solution = solve_solo(agent.compiled, instant_win=instant_win)
     parts = []
     with tqdm(total=num_games, unit="game", desc=agent.name, disable=not progress, leave=False) as bar:
         for start in range(0, num_games, GAMES_AT_ONCE):
             games = np.arange(start, min(start + GAMES_AT_ONCE, num_games))
-            parts.append(_play_block(agent, games, seed, instant_win, deterministic))
+            parts.append(_play_block(agent, games, seed, solution, deterministic))
             bar.update(len(games))
     return SampledGames(
         np.concatenate([part.scores for part in parts]),
@@ -97,19 +138,22 @@ def play_games(
         np.concatenate([part.struck for part in parts]),
         np.concatenate([part.instant_wins for part in parts]),
         sum(part.illegal_actions for part in parts),
+        np.concatenate([part.regrets for part in parts]),
+        solution.expected_score,
     )
 
 
 def _play_block(
-    agent: Agent, games: NDArray[Any], seed: int, instant_win: InstantWin, deterministic: bool
+    agent: Agent, games: NDArray[Any], seed: int, solution: SoloSolution, deterministic: bool
 ) -> SampledGames:
     compiled = agent.compiled
-    win_points = instant_win_points(compiled, instant_win)
+    win_points = solution.instant_win_points
     card = np.zeros(len(games), dtype=np.int32)
     playing = np.ones(len(games), dtype=bool)
     win = np.zeros(len(games), dtype=bool)
     box_points = np.zeros((len(games), compiled.num_boxes))
     struck = np.zeros((len(games), compiled.num_boxes), dtype=bool)
+    regrets = np.zeros(len(games))
     illegal = 0
     for turn in range(compiled.num_boxes):
         kept = np.full(len(games), EMPTY_KEEP)
@@ -134,6 +178,7 @@ def _play_block(
             allowed = masks[np.arange(len(rows)), actions]
             illegal += int((~allowed).sum())
             actions = np.where(allowed, actions, masks.argmax(axis=1))
+            regrets[rows] += action_regrets(solution, batch, masks, actions)
             keeps = actions < NUM_KEEP_ACTIONS
             kept[rows[keeps]] = KEEP_OF_MASK[throw[keeps], actions[keeps]]
             closers, box = rows[~keeps], actions[~keeps] - NUM_KEEP_ACTIONS
@@ -144,7 +189,7 @@ def _play_block(
             card[closers] = compiled.next_card(card[closers], *where)
             deciding[closers] = False
     scores = box_points.sum(axis=1) + win * (0.0 if win_points is None else win_points)
-    return SampledGames(scores, box_points, struck, win, illegal)
+    return SampledGames(scores, box_points, struck, win, illegal, regrets, solution.expected_score)
 
 
 def evaluate_sampled(
@@ -167,7 +212,7 @@ def evaluate_sampled(
     games = play_games(
         agent, num_games, seed=seed, instant_win=instant_win, deterministic=deterministic, progress=progress
     )
-    optimal = solve_solo(compiled, instant_win=instant_win).expected_score
+    optimal = games.optimal_score
     mean = float(games.scores.mean())
     boxes = [box.value for box in compiled.variant.boxes]
     return {
@@ -176,11 +221,15 @@ def evaluate_sampled(
         "fingerprint": compiled.variant.fingerprint,
         "instant_win_points": instant_win_points(compiled, instant_win),
         "deterministic": deterministic,
+        "exact": False,
         "seed": seed,
         "num_games": num_games,
         "mean_score": mean,
         "ci95": list(confidence_interval(games.scores)),
         "std_score": float(games.scores.std(ddof=1)),
+        "luck_adjusted_mean": float(games.adjusted_scores.mean()),
+        "luck_adjusted_ci95": list(confidence_interval(games.adjusted_scores)),
+        "variance_ratio": games.variance_ratio,
         "optimal_score": optimal,
         "optimality": mean / optimal,
         "instant_win_share": float(games.instant_wins.mean()),
@@ -188,3 +237,186 @@ def evaluate_sampled(
         "struck_by_box": dict(zip(boxes, games.struck.mean(axis=0).tolist(), strict=True)),
         "illegal_actions": games.illegal_actions,
     }
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """How many points one agent scores more than another with the same dice.
+
+    Attributes:
+        mean: The mean difference, first less second.
+        ci95: Its t interval over games.
+        variance_ratio: How many times less the differences vary than those of unpaired games
+            would; ``None`` where they do not vary.
+    """
+
+    mean: float
+    ci95: tuple[float, float]
+    variance_ratio: float | None
+
+
+def paired_difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> PairedDifference:
+    """Compare scores of games that were played with the same dice, game by game.
+
+    Args:
+        first: (games,) float64, scores of one agent.
+        second: (games,) float64, scores of another with the same seed.
+
+    Raises:
+        ValueError: The numbers of games differ.
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"scores: {len(first)} and {len(second)} games cannot be paired")
+    differences = first - second
+    varies = float(differences.var(ddof=1))
+    unpaired = float(first.var(ddof=1) + second.var(ddof=1))
+    return PairedDifference(
+        float(differences.mean()), confidence_interval(differences), unpaired / varies if varies > 0 else None
+    )
+
+
+def agent_policy(agent: Agent, *, deterministic: bool = True) -> Policy:
+    """Return an agent as the function that exact evaluation asks.
+
+    Args:
+        agent: Who decides.
+        deterministic: Its best actions; otherwise the probabilities with which it samples.
+    """
+    is_random = agent.always_samples or not deterministic
+
+    def policy(batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[Any]:
+        if isinstance(agent, TableAgent) and not is_random:
+            return agent.act_on(batch, action_masks)  # what it would read back from the observation
+        observations = agent.layout.encode(batch)
+        if is_random:
+            return agent.action_probabilities(observations, action_masks)
+        return agent.act(observations, action_masks, deterministic=True)
+
+    return policy
+
+
+def exact_evaluation(
+    agent: Agent,
+    *,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+    num_blunders: int = DEFAULT_BLUNDERS,
+    progress: bool = False,
+) -> ExactEvaluation:
+    """Evaluate an agent of the one-player game exactly; see ``evaluate_policy``.
+
+    The agent must be a function of the observation: same observation and mask, same answer.
+
+    Args:
+        agent: Who plays.
+        instant_win: How a served Generala that wins is treated.
+        deterministic: Take the agent's best actions instead of the probabilities it samples with.
+        num_blunders: How many of its worst decisions to list.
+        progress: Show a progress bar.
+    """
+    return evaluate_policy(
+        agent.compiled,
+        agent_policy(agent, deterministic=deterministic),
+        instant_win=instant_win,
+        num_blunders=num_blunders,
+        progress=agent.name if progress else None,
+    )
+
+
+def exact_summary(name: str, evaluation: ExactEvaluation, *, deterministic: bool = True) -> dict[str, Any]:
+    """Return an exact evaluation as JSON types, with the keys of ``evaluate_sampled`` and more.
+
+    Args:
+        name: The agent's name.
+        evaluation: Its evaluation.
+        deterministic: Whether its best actions were evaluated.
+    """
+    variant = evaluation.compiled.variant
+    boxes = [box.value for box in variant.boxes]
+
+    def by_box(values: NDArray[np.float64]) -> dict[str, float]:
+        return dict(zip(boxes, values.tolist(), strict=True))
+
+    return {
+        "agent": name,
+        "variant": variant.name,
+        "fingerprint": variant.fingerprint,
+        "instant_win_points": evaluation.instant_win_points,
+        "deterministic": deterministic,
+        "exact": True,
+        "num_games": 0,
+        "mean_score": evaluation.expected_score,
+        "ci95": [evaluation.expected_score, evaluation.expected_score],
+        "std_score": evaluation.std_score,
+        "optimal_score": evaluation.optimal_score,
+        "optimality": evaluation.optimality,
+        "quantiles": {f"{q:g}": evaluation.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)},
+        "instant_win_share": evaluation.instant_win_probability,
+        "points_by_box": by_box(evaluation.box_points),
+        "scored_by_box": by_box(evaluation.box_scored),
+        "struck_by_box": by_box(evaluation.box_struck),
+        "regret": evaluation.regret,
+        "regret_by_throw": evaluation.regret_by_throw.tolist(),
+        "regret_by_round": evaluation.regret_by_round.tolist(),
+        "regret_by_kind": dict(zip(MISTAKE_KINDS, evaluation.regret_by_kind.tolist(), strict=True)),
+        "mistakes_by_kind": dict(zip(MISTAKE_KINDS, evaluation.mistakes_by_kind.tolist(), strict=True)),
+        "regret_while_box_open": by_box(evaluation.regret_by_open[:, 1]),
+        "regret_while_box_closed": by_box(evaluation.regret_by_open[:, 0]),
+        "regret_by_box": {
+            **by_box(evaluation.regret_by_box[:-1].sum(axis=1)),
+            "instant_win": float(evaluation.regret_by_box[-1].sum()),
+        },
+        "blunders": [blunder_summary(evaluation, blunder) for blunder in evaluation.blunders],
+        "gravest": [blunder_summary(evaluation, blunder) for blunder in evaluation.gravest],
+        "scores": evaluation.scores.tolist(),
+        "score_probabilities": evaluation.score_probabilities.tolist(),
+        "num_states": evaluation.num_states,
+        "illegal_actions": evaluation.num_illegal,
+    }
+
+
+def blunder_summary(evaluation: ExactEvaluation, blunder: Blunder) -> dict[str, Any]:
+    """Return a blunder as JSON types: the position, what was done, what was right, the cost."""
+    compiled = evaluation.compiled
+    opened = int(compiled.card_open[blunder.card])
+    return {
+        "dice": list(THROWS[blunder.throw]),
+        "throw": blunder.throw_number,
+        "served": blunder.served,
+        "locked": list(KEEPS[blunder.kept]),
+        "open_boxes": [box.value for i, box in enumerate(compiled.variant.boxes) if opened >> i & 1],
+        "action": describe_action(compiled, blunder.throw, blunder.action),
+        "best_action": describe_action(compiled, blunder.throw, blunder.best_action),
+        "regret": blunder.regret,
+        "frequency": blunder.frequency,
+        "cost": blunder.cost,
+    }
+
+
+def describe_action(compiled: CompiledVariant, throw: int, action: int) -> str:
+    """Return an action in identifiers: ``keep 5 5 6``, ``keep nothing`` or ``close full``."""
+    if action >= NUM_KEEP_ACTIONS:
+        return f"close {compiled.variant.boxes[action - NUM_KEEP_ACTIONS].value}"
+    kept = KEEPS[KEEP_OF_MASK[throw, action]]
+    return f"keep {' '.join(map(str, kept)) if kept else 'nothing'}"
+
+
+def exact_scalars(evaluation: ExactEvaluation) -> dict[str, float]:
+    """Return what a training curve shows of an exact evaluation, by TensorBoard tag."""
+    scalars = {
+        "eval/mean_score": evaluation.expected_score,
+        "eval/optimality": evaluation.optimality,
+        "eval/regret": evaluation.regret,
+        "eval/std_score": evaluation.std_score,
+        "eval/instant_win_share": evaluation.instant_win_probability,
+        "eval/illegal_actions": float(evaluation.num_illegal),
+    }
+    for index, lost in enumerate(evaluation.regret_by_throw.tolist(), start=1):
+        scalars[f"regret_by_throw/{index}"] = lost
+    for kind, lost in zip(MISTAKE_KINDS, evaluation.regret_by_kind.tolist(), strict=True):
+        scalars[f"regret_by_kind/{kind}"] = lost
+    for index, box in enumerate(evaluation.compiled.variant.boxes):
+        scalars[f"regret_by_box/{box.value}"] = float(evaluation.regret_by_box[index].sum())
+        scalars[f"struck/{box.value}"] = float(evaluation.box_struck[index])
+        scalars[f"points/{box.value}"] = float(evaluation.box_points[index])
+    return scalars
