@@ -1,0 +1,404 @@
+"""DQN in which every step knows the masks: stable-baselines3's ``DQN`` on the batched environment.
+
+Warm-up, exploration, greedy actions and the arg max of the target see only allowed actions. The
+replay buffer stores states, a few bytes each, and makes observations and masks from them when it is
+sampled. Nothing is done environment by environment.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3 import DQN
+from stable_baselines3.common.buffers import BaseBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.noise import ActionNoise
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import RolloutReturn, TrainFreq, TrainFrequencyUnit
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from torch.nn import functional
+
+from agents.networks import (
+    MaskedQPolicy,
+    MissingMaskError,
+    MultisetKeepQPolicy,
+    masked_greedy,
+)
+from agents.vec_env import GeneralaVecEnv
+from generala_env.envs.vector import CARD, KEPT, SERVED, THROW, THROW_NUMBER, Tables, encode
+from generala_env.rules.compiled import TurnBatch
+
+
+class Transitions(NamedTuple):
+    """A sample of the replay buffer.
+
+    Attributes:
+        observations: (batch, size) float32.
+        actions: (batch,) int64.
+        rewards: (batch,) float32, the discounted rewards until ``next_observations``.
+        next_observations: (batch, size) float32; of some other game where ``dones``.
+        next_masks: (batch, num_actions) bool, at least one true in each row.
+        dones: (batch,) bool, whether the episode ended before ``next_observations``.
+        discounts: (batch,) float32, what the value of ``next_observations`` is multiplied by.
+    """
+
+    observations: torch.Tensor
+    actions: torch.Tensor
+    rewards: torch.Tensor
+    next_observations: torch.Tensor
+    next_masks: torch.Tensor
+    dones: torch.Tensor
+    discounts: torch.Tensor
+
+
+class StateReplay(BaseBuffer):
+    """A replay buffer of states: 14 bytes a step, from which observations and masks are made again.
+
+    Row ``t`` holds the state in which the action was chosen; the state that followed it is the
+    one in the next row. A sample therefore never begins in the newest ``n_steps`` rows.
+
+    Attributes:
+        card: (rows, n_envs) int32; likewise ``throw``, ``throw_number``, ``kept`` uint8, ``served``
+            bool, ``action`` uint8, ``reward`` float32 and ``done`` bool.
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Box,
+        action_space: spaces.Discrete,
+        tables: Tables,
+        *,
+        device: torch.device | str = "cpu",
+        n_envs: int = 1,
+        n_steps: int = 1,
+        gamma: float = 1.0,
+    ) -> None:
+        """Make an empty buffer.
+
+        Args:
+            buffer_size: Steps to hold, all environments together.
+            observation_space: Of one environment.
+            action_space: Of one environment.
+            tables: What observations and masks are gathered from.
+            device: Where samples go.
+            n_envs: How many environments fill it.
+            n_steps: Over how many steps rewards are summed.
+            gamma: Their discount.
+
+        Raises:
+            ValueError: The buffer is too small to ever hold a sample.
+        """
+        rows = buffer_size // n_envs
+        if rows <= n_steps:
+            raise ValueError(
+                f"buffer_size: {buffer_size} holds {rows} steps of each of {n_envs} environments, "
+                f"but a sample of n_steps={n_steps} needs at least {n_steps + 1}"
+            )
+        super().__init__(rows, observation_space, action_space, device, n_envs=n_envs)
+        self.tables = tables
+        self.n_steps = n_steps
+        self.gamma = gamma
+        shape = (rows, n_envs)
+        self.card = np.zeros(shape, dtype=np.int32)
+        self.throw = np.zeros(shape, dtype=np.uint8)
+        self.throw_number = np.ones(shape, dtype=np.uint8)
+        self.served = np.zeros(shape, dtype=bool)
+        self.kept = np.zeros(shape, dtype=np.uint8)
+        self.action = np.zeros(shape, dtype=np.uint8)
+        self.reward = np.zeros(shape, dtype=np.float32)
+        self.done = np.zeros(shape, dtype=bool)
+
+    def add(
+        self,
+        state: NDArray[np.int32],
+        actions: NDArray[Any],
+        rewards: NDArray[Any],
+        dones: NDArray[np.bool_],
+    ) -> None:
+        """Store one step of every environment.
+
+        Args:
+            state: (n_envs, 8) int32, rows of ``Batch.state`` before the step.
+            actions: (n_envs,) integer.
+            rewards: (n_envs,) float.
+            dones: (n_envs,) bool.
+        """
+        row = self.pos
+        self.card[row] = state[:, CARD]
+        self.throw[row] = state[:, THROW]
+        self.throw_number[row] = state[:, THROW_NUMBER]
+        self.served[row] = state[:, SERVED]
+        self.kept[row] = state[:, KEPT]
+        self.action[row] = actions
+        self.reward[row] = rewards
+        self.done[row] = dones
+        self.pos += 1
+        if self.pos == self.buffer_size:
+            self.full = True
+            self.pos = 0
+
+    @property
+    def num_samples(self) -> int:
+        """How many different transitions can be sampled now."""
+        return max(self.size() - self.n_steps, 0) * self.n_envs
+
+    def sample(
+        self, batch_size: int, env: VecNormalize | None = None, *, rng: np.random.Generator | None = None
+    ) -> Transitions:
+        """Draw transitions, each equally likely, with replacement.
+
+        Args:
+            batch_size: How many.
+            env: Not used.
+            rng: What to draw from; the generator of the action space if ``None``.
+
+        Raises:
+            ValueError: Nothing can be sampled yet.
+        """
+        del env
+        if self.num_samples == 0:
+            raise ValueError(f"the buffer holds {self.size()} steps, but n_steps={self.n_steps} needs more")
+        rng = self.action_space.np_random if rng is None else rng
+        drawn = rng.integers(self.num_samples, size=batch_size)
+        oldest = self.pos if self.full else 0
+        return self.transitions((drawn // self.n_envs + oldest) % self.buffer_size, drawn % self.n_envs)
+
+    def transitions(self, rows: NDArray[Any], envs: NDArray[Any]) -> Transitions:
+        """Return the transitions that begin in the given rows of the given environments."""
+        rewards = self.reward[rows, envs].copy()
+        dones = self.done[rows, envs].copy()
+        discounts = np.full(len(rows), self.gamma, dtype=np.float32)
+        later = (rows + 1) % self.buffer_size
+        for _ in range(1, self.n_steps):
+            # Past the end of the episode nothing is added, whatever stands in the next row.
+            rewards += np.where(dones, 0.0, discounts * self.reward[later, envs]).astype(np.float32)
+            dones |= self.done[later, envs]
+            discounts *= np.float32(self.gamma)
+            later = (later + 1) % self.buffer_size
+        observations, _ = encode(self._states(rows, envs), self.tables)
+        next_observations, next_masks = encode(self._states(later, envs), self.tables)
+        arrays = (
+            observations,
+            self.action[rows, envs].astype(np.int64),
+            rewards,
+            next_observations,
+            next_masks,
+            dones,
+            discounts,
+        )
+        return Transitions(*(torch.from_numpy(array).to(self.device) for array in arrays))
+
+    def _states(self, rows: NDArray[Any], envs: NDArray[Any]) -> TurnBatch:
+        where = (rows, envs)
+        return TurnBatch(
+            self.card[where],
+            self.throw[where],
+            self.throw_number[where],
+            self.served[where],
+            self.kept[where],
+        )
+
+    def _get_samples(self, batch_inds: NDArray[Any], env: VecNormalize | None = None) -> Any:
+        raise NotImplementedError("transitions() takes rows and environments")
+
+
+class MaskableDQN(DQN):
+    """Deep Q-learning with masked actions on a ``GeneralaVecEnv``; used like ``DQN``.
+
+    ``policy`` may be ``"MlpPolicy"`` or ``"MultisetKeepPolicy"``. Targets are those of Double DQN
+    (H. van Hasselt et al., "Deep Reinforcement Learning with Double Q-learning", 2016) over
+    ``n_steps`` steps. ``predict`` and the policy refuse to choose without a mask.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": MaskedQPolicy,
+        "MultisetKeepPolicy": MultisetKeepQPolicy,
+    }
+    policy: MaskedQPolicy
+    replay_buffer: StateReplay | None  # type: ignore[assignment]
+
+    def _setup_model(self) -> None:
+        if self.env is not None and not isinstance(self.env, GeneralaVecEnv):
+            raise TypeError(f"env: {type(self.env).__name__} is not a GeneralaVecEnv, which knows the states")
+        if self.policy_kwargs.get("optimizer_class", torch.optim.Adam) is torch.optim.Adam:
+            given = self.policy_kwargs.get("optimizer_kwargs") or {}
+            self.policy_kwargs = {**self.policy_kwargs, "optimizer_kwargs": {"fused": True, **given}}
+        # The parent makes a buffer only where there is none, and warns of other classes of them.
+        self.replay_buffer_class = None
+        self.replay_buffer = self._make_replay()
+        buffer_size = self.buffer_size
+        if self.replay_buffer is None:
+            self.buffer_size = 1
+        with warnings.catch_warnings():
+            # One update of the target network per step of all environments is what is meant here.
+            warnings.filterwarnings("ignore", "The number of environments used is greater")
+            super()._setup_model()
+        self.buffer_size = buffer_size
+        if self.env is None:
+            self.replay_buffer = None
+
+    def _make_replay(self) -> StateReplay | None:
+        if self.env is None:
+            return None
+        assert isinstance(self.env, GeneralaVecEnv)
+        assert isinstance(self.observation_space, spaces.Box)
+        assert isinstance(self.action_space, spaces.Discrete)
+        return StateReplay(
+            self.buffer_size,
+            self.observation_space,
+            self.action_space,
+            self.env.env.tables,
+            device=self.device,
+            n_envs=self.n_envs,
+            n_steps=self.n_steps,
+            gamma=self.gamma,
+        )
+
+    # --- choosing ---------------------------------------------------------------------------
+
+    def _random_actions(self, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Draw an allowed action per row, each equally likely."""
+        draws = self.action_space.np_random.random(masks.shape, dtype=np.float32)
+        # A draw may be 0.0, so what is not allowed is below that.
+        best: NDArray[np.int64] = np.where(masks, draws, -1.0).argmax(axis=1)
+        return best
+
+    def _explore(
+        self, actions: NDArray[np.int64], masks: NDArray[np.bool_], share: float
+    ) -> NDArray[np.int64]:
+        """Replace each action, by a coin of its own, by a random allowed one."""
+        chosen = np.flatnonzero(self.action_space.np_random.random(len(actions)) < share)
+        if len(chosen):
+            actions[chosen] = self._random_actions(masks[chosen])
+        return actions
+
+    def predict(
+        self,
+        observation: NDArray[Any] | dict[str, NDArray[Any]],
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[Any] | None = None,
+        deterministic: bool = False,
+        action_masks: NDArray[Any] | None = None,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """Return an allowed action for each observation, exploring unless ``deterministic``.
+
+        Args:
+            observation: (batch, size), or (size,) for a single one.
+            state: Passed through.
+            episode_start: Not used.
+            deterministic: Always take the best action.
+            action_masks: (batch, num_actions) bool, or (num_actions,).
+
+        Raises:
+            MissingMaskError: There is no mask.
+        """
+        if action_masks is None:
+            raise MissingMaskError("action_masks: needed to choose an action; pass env.action_masks()")
+        masks = np.asarray(action_masks, dtype=bool)
+        actions, state = self.policy.predict(observation, state, episode_start, True, masks)
+        if not deterministic:
+            rows = np.atleast_1d(actions).astype(np.int64)
+            explored = self._explore(rows, masks.reshape(len(rows), -1), self.exploration_rate)
+            actions = explored if np.ndim(actions) else explored[0]
+        return actions, state
+
+    # --- collecting -------------------------------------------------------------------------
+
+    def collect_rollouts(
+        self,
+        env: VecEnv,
+        callback: BaseCallback,
+        train_freq: TrainFreq,
+        replay_buffer: StateReplay,  # type: ignore[override]
+        action_noise: ActionNoise | None = None,
+        learning_starts: int = 0,
+        log_interval: int | None = None,
+    ) -> RolloutReturn:
+        """Play ``train_freq`` steps in every environment; see the parent."""
+        assert isinstance(env, GeneralaVecEnv)
+        assert self.ep_info_buffer is not None
+        if train_freq.unit != TrainFrequencyUnit.STEP:
+            raise ValueError(f"train_freq: the unit {train_freq.unit.value!r} is not 'step'")
+        self.policy.set_training_mode(False)
+        callback.on_rollout_start()
+        episodes = 0
+        for collected in range(1, train_freq.frequency + 1):
+            masks = env.action_masks()
+            state = env.env.batch.state.copy()
+            if self.num_timesteps < learning_starts:
+                actions = self._random_actions(masks)
+            else:
+                assert isinstance(self._last_obs, np.ndarray)
+                actions, _ = self.predict(self._last_obs, deterministic=False, action_masks=masks)
+            new_obs, rewards, dones, infos = env.step(actions)
+            self.num_timesteps += env.num_envs
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return RolloutReturn(collected * env.num_envs, episodes, continue_training=False)
+            self.ep_info_buffer.extend(infos[index]["episode"] for index in env.ended)
+            replay_buffer.add(state, actions, rewards, dones)
+            self._last_obs = new_obs  # type: ignore[assignment]
+            self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
+            self._on_step()
+            before = self._episode_num
+            episodes += len(env.ended)
+            self._episode_num += len(env.ended)
+            if log_interval is not None and before // log_interval != self._episode_num // log_interval:
+                self.dump_logs()
+        callback.on_rollout_end()
+        return RolloutReturn(train_freq.frequency * env.num_envs, episodes, continue_training=True)
+
+    # --- learning ---------------------------------------------------------------------------
+
+    def targets(self, batch: Transitions) -> torch.Tensor:
+        """Return what the values of the actions taken should be; (batch,) float32.
+
+        ``r + gamma^n Q_target(s', argmax_a Q(s', a))`` over the actions allowed in ``s'``, and
+        ``r`` alone where the episode ended: whatever the networks say of the next game there,
+        be it NaN, does not enter.
+        """
+        with torch.no_grad():
+            best = masked_greedy(self.q_net(batch.next_observations), batch.next_masks)
+            values = self.q_net_target(batch.next_observations).gather(1, best[:, None])[:, 0]
+            return torch.where(batch.dones, batch.rewards, batch.rewards + batch.discounts * values)
+
+    def loss(self, batch: Transitions) -> torch.Tensor:
+        """Return the mean Huber loss of a sample; a scalar."""
+        values = self.q_net(batch.observations).gather(1, batch.actions[:, None])[:, 0]
+        return functional.smooth_l1_loss(values, self.targets(batch))
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """Sample and update; see the parent."""
+        assert self.replay_buffer is not None
+        if self.replay_buffer.num_samples == 0:
+            return
+        policy = self.policy
+        policy.set_training_mode(True)
+        self._update_learning_rate(policy.optimizer)
+        parameters = list(self.q_net.parameters())
+        losses = []
+        for _ in range(gradient_steps):
+            loss = self.loss(self.replay_buffer.sample(batch_size))
+            losses.append(loss.detach())
+            policy.optimizer.zero_grad(set_to_none=False)
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+            policy.optimizer.step()
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/loss", torch.stack(losses).mean().item())
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "replay_buffer_class"]
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """Go on in other environments of the same variant; see the parent."""
+        super().set_env(env, force_reset)
+        if self.replay_buffer is None:
+            self.replay_buffer = self._make_replay()
