@@ -1,0 +1,147 @@
+"""The playoff of two tied players: one turn each with an empty card, repeated while tied.
+
+The value ``x`` of the player who throws first is a fixed point: a second tie repeats the playoff in
+the same order and is worth ``x`` again. The second player answers a turn of ``r`` points with
+the turn that maximises P(more than r) + (1 - x) P(r); the first maximises against that answer.
+The map from ``x`` to the value of the turn is a contraction, by the probability of a tie, so iterating it
+converges to the one fixed point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.boxes import Box
+from generala_env.rules.card import Card, box_points, is_instant_win
+from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_variant
+from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS, THROW_COUNTS, counts_of
+from generala_env.rules.variants import Variant
+from generala_env.solver.turn import keep_union_table, solve_turn
+
+NOTHING_YET: Final = -1
+"""The first player's result while that player has not finished."""
+
+_PRECISION: Final = 1e-15
+_MOST_ROUNDS: Final = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Playoff:
+    """The playoff of two players, solved.
+
+    Attributes:
+        compiled: The variant's tables.
+        first_player_value: P(win) of the player who throws first, under optimal play.
+        points: (2, 252) int64, what each throw is worth, unserved and served.
+        box: (2, 252) int64, the box that pays it.
+        results: (R,) int64, the different points, ascending.
+        closing: (R + 1, 2, 252) float64, the value to the one who closes: of the second player
+            after each result of the first, and in the last entry of the first player.
+        keeps: (R + 1, 2, 210) float64, the value of every keep, likewise.
+        turns: (R + 1,) float64, the value of the whole turn, likewise.
+    """
+
+    compiled: CompiledVariant
+    first_player_value: float
+    points: NDArray[np.int64]
+    box: NDArray[np.int64]
+    results: NDArray[np.int64]
+    closing: NDArray[np.float64]
+    keeps: NDArray[np.float64]
+    turns: NDArray[np.float64]
+
+    def _rows(self, first_result: NDArray[Any]) -> NDArray[np.intp]:
+        first_result = np.asarray(first_result)
+        rows = np.searchsorted(self.results, np.maximum(first_result, self.results[0]))
+        known = rows < len(self.results)
+        known[known] = self.results[rows[known]] == first_result[known]
+        if not np.all(known | (first_result == NOTHING_YET)):
+            wrong = first_result[~(known | (first_result == NOTHING_YET))][0]
+            raise ValueError(f"no turn of a playoff is worth {wrong} points")
+        return np.asarray(np.where(first_result == NOTHING_YET, len(self.results), rows), dtype=np.intp)
+
+    def q_values_batch(
+        self, first_result: NDArray[Any], batch: TurnBatch, *, canonical: bool = True
+    ) -> NDArray[np.float64]:
+        """Return P(win) after every action of playoff turns.
+
+        Args:
+            first_result: (batch,) integer, what the first player made, or ``NOTHING_YET``.
+            batch: The states; the cards do not matter.
+            canonical: Value each kept multiset once, at its lowest mask.
+
+        Returns:
+            (batch, num_actions) float64, ``-inf`` where the action is not legal.
+
+        Raises:
+            ValueError: A result is not one that a turn can have.
+        """
+        rows = self._rows(first_result)
+        throw = np.asarray(batch.throw, dtype=np.intp)
+        served = np.asarray(batch.served, dtype=np.intp)
+        later = np.minimum(np.asarray(batch.throw_number, dtype=np.intp), 2) - 1
+        kept = np.minimum(KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].astype(np.intp), NUM_PARTIAL_KEEPS - 1)
+        values = np.full((len(rows), self.compiled.num_actions), -np.inf)
+        legal = self.compiled.keep_masks(batch, canonical=canonical)
+        values[:, :NUM_KEEP_ACTIONS] = np.where(
+            legal, self.keeps[rows[:, None], later[:, None], kept], -np.inf
+        )
+        close = NUM_KEEP_ACTIONS + self.box[served, throw]
+        values[np.arange(len(rows)), close] = self.closing[rows, served, throw]
+        return values
+
+    def actions(self, first_result: NDArray[Any], batch: TurnBatch) -> NDArray[np.int64]:
+        """Return the optimal action of every state, the lowest id among equals; (batch,) int64."""
+        return np.argmax(self.q_values_batch(first_result, batch), axis=1)
+
+
+def playoff_of(variant: str | Variant | CompiledVariant) -> Playoff:
+    """Solve the playoff of two players under a variant's rules."""
+    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    return _solve(compiled)
+
+
+@lru_cache(maxsize=16)
+def _solve(compiled: CompiledVariant) -> Playoff:
+    variant = compiled.variant
+    empty = Card.empty(variant)
+    paid = np.zeros((variant.num_boxes, 2, NUM_THROWS), dtype=np.int64)
+    for index, box in enumerate(variant.boxes):
+        if box is Box.DOBLE_GENERALA:
+            continue
+        for throw, row in enumerate(THROW_COUNTS.tolist()):
+            for served in (False, True):
+                paid[index, int(served), throw] = box_points(variant, empty, box, tuple(row), served=served)
+    points = paid.max(axis=0)
+    results = np.unique(points)
+    win = 1.0 if is_instant_win(variant, empty, counts_of((1,) * 5), served=True) else np.nan
+    closing = np.zeros((len(results) + 1, 2, NUM_THROWS))
+    keeps = np.zeros((len(results) + 1, 2, NUM_PARTIAL_KEEPS))
+    turns = np.zeros(len(results) + 1)
+    place = np.searchsorted(results, points)
+
+    def solve_row(row: int) -> None:
+        turns[row] = solve_turn(
+            closing[row], compiled.is_served, win, variant.is_locked, keep_union_table(), keeps[row]
+        )
+
+    value = 0.5
+    for _ in range(_MOST_ROUNDS):
+        for row, result in enumerate(results):
+            closing[row] = np.where(points > result, 1.0, np.where(points == result, 1.0 - value, 0.0))
+            solve_row(row)
+        closing[-1] = (1.0 - turns[:-1])[place]
+        solve_row(len(results))
+        change = abs(turns[-1] - value)
+        value = float(turns[-1])
+        if change < _PRECISION:
+            break
+    else:
+        raise RuntimeError(f"the playoff of {variant.name} has not converged: last change {change}")
+    return Playoff(compiled, value, points, paid.argmax(axis=0), results, closing, keeps, turns)
