@@ -135,7 +135,9 @@ class DuelPlan:
             turns = mover_open + other_open - total
             movers, others = (reached[0], reached[1]) if turns % 2 == 0 else (reached[1], reached[0])
             self.layers.append(
-                self._layer(movers[num_open[movers] == (total + 1) // 2], others[num_open[others] == total // 2])
+                self._layer(
+                    movers[num_open[movers] == (total + 1) // 2], others[num_open[others] == total // 2]
+                )
             )
 
     def _reachable(self, start: int) -> NDArray[np.int64]:
@@ -359,7 +361,7 @@ class DuelSolution:
                 f"the player to move has {mover_open[row]} open boxes and the other {other_open[row]}: "
                 "the mover has as many (and is first in the round) or one more (and is second)"
             )
-        numbers = mover_open + other_open
+        numbers: NDArray[np.int64] = mover_open + other_open
         for number in np.unique(numbers).tolist():
             rows = numbers == number
             is_solved = number < len(self.plan.layers)
@@ -377,7 +379,9 @@ class DuelSolution:
             rows = layer.index.mover_row[movers]
             self.store.check_rows(number, self.values[number], layer.row_bounds, rows)
 
-    def _lookup(self, mover: NDArray[Any], other: NDArray[Any], difference: NDArray[Any]) -> NDArray[np.float64]:
+    def _lookup(
+        self, mover: NDArray[Any], other: NDArray[Any], difference: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """Return the value to the mover for classes of cards, all (batch,)."""
         numbers = self._layer_numbers(mover, other)
         lowest, highest = difference_bounds(self.plan.cards, mover, other)
@@ -386,7 +390,10 @@ class DuelSolution:
             rows = np.flatnonzero(numbers == number)
             self._check_rows(number, mover[rows])
             index = self.plan.layers[number].index
-            pair = index.mover_row[mover[rows]].astype(np.int64) * index.num_others + index.other_column[other[rows]]
+            pair = (
+                index.mover_row[mover[rows]].astype(np.int64) * index.num_others
+                + index.other_column[other[rows]]
+            )
             place = np.clip(difference[rows], lowest[rows], highest[rows]) - lowest[rows]
             found[rows] = self.values[number][index.offsets[pair] + place]
         return found
@@ -411,7 +418,9 @@ class DuelSolution:
         cards = self.plan.cards
         least, most = cards.least[mover] - cards.most[other], cards.most[mover] - cards.least[other]
         if not least <= difference <= most:
-            raise ValueError(f"difference {difference} is not from {least} to {most}, which these cards allow")
+            raise ValueError(
+                f"difference {difference} is not from {least} to {most}, which these cards allow"
+            )
         return float(self._lookup(np.array([mover]), np.array([other]), np.array([difference]))[0])
 
     # --- within a turn ------------------------------------------------------------------
@@ -432,8 +441,8 @@ class DuelSolution:
         keys = (mover * classes + other) * span + clamped + span // 2
         unique, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         cache = self._cache
-        place = np.searchsorted(cache.keys, unique)
-        known = place < len(cache.keys)
+        place = np.atleast_1d(np.searchsorted(cache.keys, unique))
+        known = np.asarray(place < len(cache.keys))
         known[known] = cache.keys[place[known]] == unique[known]
         fresh = first[~known]
         keeps = np.empty((len(unique), 2, NUM_PARTIAL_KEEPS))
@@ -531,7 +540,8 @@ class DuelSolution:
         self, mover_card: NDArray[Any], other_card: NDArray[Any], difference: NDArray[Any], batch: TurnBatch
     ) -> NDArray[np.int64]:
         """Return the optimal action of every state, the lowest id among equals; (batch,) int64."""
-        return np.argmax(self.q_values_batch(mover_card, other_card, difference, batch), axis=1)
+        values = self.q_values_batch(mover_card, other_card, difference, batch)
+        return np.asarray(np.argmax(values, axis=1))
 
     def is_won(self, mover_card: NDArray[Any], batch: TurnBatch) -> NDArray[np.bool_]:
         """Return where the throw on the table has won at once, (batch,) bool."""
@@ -574,10 +584,12 @@ class DuelSolution:
         """
         if state.phase is Phase.PLAYOFF and self.playoff is not None:
             batch = self._playoff_batch(state)
-            return self.playoff.q_values_batch(np.array([self._first_result(state)]), batch)[0]
+            values = self.playoff.q_values_batch(np.array([self._first_result(state)]), batch)
+            return np.asarray(values[0])
         mover, other, difference = self._sides(state)
         batch = self.compiled.turn_batch(state)
-        return self.q_values_batch(np.array([mover]), np.array([other]), np.array([difference]), batch)[0]
+        sides = (np.array([one]) for one in (mover, other, difference))
+        return np.asarray(self.q_values_batch(*sides, batch)[0])
 
     def _playoff_batch(self, state: GameState) -> TurnBatch:
         empty = state.players[state.current_player]
@@ -637,7 +649,8 @@ def _start_classes(
     if start is None:
         return None
     mover, other = (
-        int(compiled.card_class[compiled.index_of(card) if isinstance(card, Card) else card]) for card in start
+        int(compiled.card_class[compiled.index_of(card) if isinstance(card, Card) else card])
+        for card in start
     )
     return mover, other
 
@@ -678,6 +691,10 @@ def solve_duel(
             kept = DuelStore.create(root, compiled.variant, plan.layout, key)
     finished: list[NDArray[Any]] = []
     bar = tqdm(total=plan.num_values, unit="value", unit_scale=True, disable=not progress, delay=1.0)
+
+    def report(num_values: int) -> None:
+        bar.update(num_values)
+
     with bar:
         for number, layer in enumerate(plan.layers):
             bar.set_description(f"layer {number} of {len(plan.layers) - 1}", refresh=False)
@@ -695,9 +712,9 @@ def solve_duel(
             def fill(values: NDArray[Any], number: int = number) -> None:
                 if number == 0:
                     plan.fill_final_layer(values)
-                    bar.update(len(values))
+                    report(len(values))
                 else:
-                    solve_layer(LayerTask(plan, number, dtype), finished[-1], values, bar.update)
+                    solve_layer(LayerTask(plan, number, dtype), finished[-1], values, report)
 
             if kept is None:
                 values = np.empty(layer.num_values, dtype=dtype)

@@ -72,14 +72,14 @@ class Subsets(NamedTuple):
     """For locked dice: the keeps inside every throw, larger ones first.
 
     Attributes:
-        count: (252,) uint8, different keeps of up to four dice inside the throw.
+        num_keeps: (252,) uint8, different keeps of up to four dice inside the throw.
         keep: (252, 32) uint16, their indices.
         num_larger: (252, 32) uint8, how many of them are this one with one die added.
         larger: (252, 32, 5) uint8, their positions in the row.
         weight: (252, 32) float64, probability of the throw after keeping it.
     """
 
-    count: NDArray[np.uint8]
+    num_keeps: NDArray[np.uint8]
     keep: NDArray[np.uint16]
     num_larger: NDArray[np.uint8]
     larger: NDArray[np.uint8]
@@ -327,7 +327,7 @@ def _mean_locked(
         for x in range(BLOCK):
             best[keep, x] = 0.0
     for throw in range(np.uint64(NUM_THROWS)):
-        count = subsets.count[throw]
+        count = subsets.num_keeps[throw]
         for place in range(np.uint64(count)):
             keep = subsets.keep[throw, place]
             for x in range(BLOCK):
@@ -392,9 +392,9 @@ def _turn(
         _mean_locked(closing, values, best, scratch.inner, subsets)
         if is_served[1, 1]:
             _mean_of_full_throw(values, rows, served, wins, weights, sums, True, best[0])
-        for keep in range(np.uint64(NUM_PARTIAL_KEEPS)):
+        for partial in range(NUM_PARTIAL_KEEPS):
             for x in range(BLOCK):
-                values[keep, x] = best[keep, x]
+                values[partial, x] = best[partial, x]
     else:
         _best_within(values, best)
         _best_in_throws(best, values)
@@ -413,9 +413,7 @@ def _turn(
     _best_within(values, best)
     _best_in_throws(best, values)
     first = served if is_served[0, 1] else unserved
-    _mean_of_full_throw(
-        values, rows, first, wins and is_served[0, 1], weights, sums, True, sums[2]
-    )
+    _mean_of_full_throw(values, rows, first, wins and is_served[0, 1], weights, sums, True, sums[2])
 
 
 class Cards(NamedTuple):
@@ -482,7 +480,7 @@ def lowest_difference(cards: Cards, mover: int, other: int) -> int:
     """
     low, high = -cards.future[mover] - 1, cards.future[other] + 1
     reached = cards.least[mover] - cards.most[other]
-    return min(max(low, reached), high)
+    return int(min(max(low, reached), high))
 
 
 @numba.njit(cache=True)
@@ -490,13 +488,14 @@ def highest_difference(cards: Cards, mover: int, other: int) -> int:
     """Return the last difference kept for a pair of classes."""
     low, high = -cards.future[mover] - 1, cards.future[other] + 1
     reached = cards.most[mover] - cards.least[other]
-    return max(min(high, reached), low)
+    return int(max(min(high, reached), low))
 
 
 @numba.njit(cache=True)
 def pair_offset(index: LayerIndex, mover: int, other: int) -> int:
     """Return where the values of a pair start."""
-    return index.offsets[np.int64(index.mover_row[mover]) * index.num_others + index.other_column[other]]
+    pair = np.int64(index.mover_row[mover]) * index.num_others + index.other_column[other]
+    return int(index.offsets[pair])
 
 
 @numba.njit(cache=True)
@@ -706,9 +705,8 @@ def operations_per_difference(compiled: CompiledVariant) -> int:
     total = means + maxima + closings + full_throw * (1 + extra)
     if compiled.variant.is_locked:
         subsets = subsets_table()
-        return total + int(subsets.num_larger.sum()) + int(subsets.count.sum()) * 4
+        return total + int(subsets.num_larger.sum()) + int(subsets.num_keeps.sum()) * 4
     return total + means + maxima + NUM_THROWS
-
 
 
 @numba.njit(parallel=True, cache=True)

@@ -98,7 +98,7 @@ class Playoff:
 
     def actions(self, first_result: NDArray[Any], batch: TurnBatch) -> NDArray[np.int64]:
         """Return the optimal action of every state, the lowest id among equals; (batch,) int64."""
-        return np.argmax(self.q_values_batch(first_result, batch), axis=1)
+        return np.asarray(np.argmax(self.q_values_batch(first_result, batch), axis=1))
 
 
 def playoff_of(variant: str | Variant | CompiledVariant) -> Playoff:
@@ -131,7 +131,7 @@ def _solve(compiled: CompiledVariant) -> Playoff:
             closing[row], compiled.is_served, win, variant.is_locked, keep_union_table(), keeps[row]
         )
 
-    value = 0.5
+    value, change = 0.5, np.inf
     for _ in range(_MOST_ROUNDS):
         for row, result in enumerate(results):
             closing[row] = np.where(points > result, 1.0, np.where(points == result, 1.0 - value, 0.0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import itertools
 import json
 import os
 import zlib
@@ -79,7 +80,9 @@ class DuelStore:
         return root / f"{variant.fingerprint}{suffix}"
 
     @classmethod
-    def open(cls, root: Path, variant: Variant, layout: str, start: tuple[int, int] | None) -> DuelStore | None:
+    def open(
+        cls, root: Path, variant: Variant, layout: str, start: tuple[int, int] | None
+    ) -> DuelStore | None:
         """Open the tables of a variant, finished or not.
 
         Args:
@@ -98,7 +101,9 @@ class DuelStore:
         path = folder / _MANIFEST
         if not path.exists():
             if folder.is_dir() and any(entry.suffix == ".npy" for entry in folder.iterdir()):
-                raise StoreError(f"{folder}: {_MANIFEST} is missing, though there are tables; delete the folder")
+                raise StoreError(
+                    f"{folder}: {_MANIFEST} is missing, though there are tables; delete the folder"
+                )
             return None
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -108,7 +113,9 @@ class DuelStore:
             is_intact = False
             manifest = {}
         if not is_intact:
-            raise StoreError(f"{path}: damaged (its checksum does not fit); delete the folder and solve again")
+            raise StoreError(
+                f"{path}: damaged (its checksum does not fit); delete the folder and solve again"
+            )
         expected = _identity(variant, layout, start)
         for name in ("format", "kind", "fingerprint", "start", "layout", "dtype"):
             if manifest.get(name) != expected[name]:
@@ -139,7 +146,9 @@ class DuelStore:
         try:
             values: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{path}: damaged or missing: {error}; delete the folder and solve again") from None
+            raise StoreError(
+                f"{path}: damaged or missing: {error}; delete the folder and solve again"
+            ) from None
         if values.dtype != np.float32 or values.shape != (entry["num_values"],):
             raise StoreError(
                 f"{path}: damaged: {values.dtype} {values.shape} instead of {entry['num_values']} float32"
@@ -148,7 +157,8 @@ class DuelStore:
             checksums: NDArray[np.uint32] = np.load(self._checksum_path(number), allow_pickle=False)
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"{self._checksum_path(number)}: damaged or missing: {error}; delete the folder and solve again"
+                f"{self._checksum_path(number)}: damaged or missing: {error}; "
+                "delete the folder and solve again"
             ) from None
         if zlib.crc32(checksums.tobytes()) != entry["checksum"]:
             raise StoreError(f"{self._checksum_path(number)}: damaged; delete the folder and solve again")
@@ -205,7 +215,7 @@ class DuelStore:
             values = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(num_values,))
             fill(values)
             checksums = np.array(
-                [zlib.crc32(values[low:high].tobytes()) for low, high in zip(bounds, bounds[1:], strict=False)],
+                [zlib.crc32(values[low:high].tobytes()) for low, high in itertools.pairwise(bounds)],
                 dtype=np.uint32,
             )
             values.flush()
