@@ -1,6 +1,14 @@
 """Exact answers by backward induction over a compiled variant."""
 
 from generala_env.solver.duel import DuelSolution, open_duel, solve_duel
-from generala_env.solver.solo import SoloSolution, solve_solo
+from generala_env.solver.solo import ActionValues, SoloSolution, solve_solo, solve_turn_greedy
 
-__all__ = ["DuelSolution", "SoloSolution", "open_duel", "solve_duel", "solve_solo"]
+__all__ = [
+    "ActionValues",
+    "DuelSolution",
+    "SoloSolution",
+    "open_duel",
+    "solve_duel",
+    "solve_solo",
+    "solve_turn_greedy",
+]

@@ -588,8 +588,8 @@ class DuelSolution:
             return np.asarray(values[0])
         mover, other, difference = self._sides(state)
         batch = self.compiled.turn_batch(state)
-        sides = (np.array([one]) for one in (mover, other, difference))
-        return np.asarray(self.q_values_batch(*sides, batch)[0])
+        sides = np.array([[mover], [other], [difference]])
+        return np.asarray(self.q_values_batch(sides[0], sides[1], sides[2], batch)[0])
 
     def _playoff_batch(self, state: GameState) -> TurnBatch:
         empty = state.players[state.current_player]

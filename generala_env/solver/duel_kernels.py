@@ -13,7 +13,7 @@ box, for instance, only sees how many dice show its face).
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 import numba
@@ -132,6 +132,7 @@ class Closings(NamedTuple):
     most_points: int
 
 
+@lru_cache(maxsize=16)
 def group_closings(compiled: CompiledVariant) -> Closings:
     """Find, for every status, the throws that no box of a group can tell apart."""
     num_statuses, num_boxes = compiled.points.shape[:2]
@@ -625,6 +626,7 @@ def solve_rows(
             )
 
 
+@lru_cache(maxsize=16)
 def class_cards(compiled: CompiledVariant) -> Cards:
     """Gather what the kernels need to know of every class of cards."""
     first = compiled.class_card

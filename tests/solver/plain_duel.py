@@ -1,18 +1,52 @@
 """The two-player game solved the slow way: recursion over the readable engine, without tables.
 
-Only ``Game`` and ``GameState`` are asked what can happen. What a turn's throws and keeps lead to does
-not depend on the cards, so those answers are asked for once and remembered by ``Turn``.
+Only ``Game`` and ``GameState`` are asked what can happen.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
 
 from generala_env.rules.actions import Close, Keep
 from generala_env.rules.card import Card
 from generala_env.rules.game import Game, GameState, Phase, Player, Turn
-from generala_env.rules.variants import Variant
+from generala_env.rules.variants import Variant, get_variant
+
+
+class TurnTree(NamedTuple):
+    """Everything that can happen in a turn before a box is closed, consequences first."""
+
+    nodes: list[tuple[Turn, list[tuple[int, float]], list[int]]]
+    """The turn, where each throw leads with its probability, and where each keep leads."""
+    place: dict[Turn, int]
+
+
+@cache
+def turn_tree(is_locked: bool) -> TurnTree:
+    """Ask the engine once for all throws and keeps: they depend on nothing but locked dice."""
+    game = Game(get_variant({"base": "ruibal", "kept_dice": "locked" if is_locked else "free"}), 2)
+    state = game.initial_state()
+    tree = TurnTree([], {})
+
+    def add(turn: Turn) -> int:
+        if turn not in tree.place:
+            now, throws, keeps = replace(state, turn=turn), [], []
+            if not turn.dice:
+                for outcome, weight in game.chance_outcomes(now):
+                    assert isinstance(outcome, tuple)
+                    throws.append((add(replace(turn, dice=outcome)), weight))
+            else:
+                actions = [action for action in game.legal_actions(now) if isinstance(action, Keep)]
+                keeps = [add(game.apply(now, action).turn) for action in actions]
+            tree.place[turn] = len(tree.nodes)
+            tree.nodes.append((turn, throws, keeps))
+        return tree.place[turn]
+
+    add(Turn())
+    return tree
 
 
 class PlainDuel:
@@ -24,8 +58,6 @@ class PlainDuel:
         self.playoff_value = playoff_value
         self._values: dict[tuple[Card, Card, int, bool], float] = {}
         self._answers: dict[tuple[int, ...], float] = {}
-        self._keeps: dict[Turn, list[Turn]] = {}
-        self._throws: dict[Turn, list[tuple[Turn, float]]] = {}
 
     def state(self, mover: Card, other: Card, difference: int, *, turn: Turn | None = None) -> GameState:
         """Return the position in which seat 0 is to move."""
@@ -48,54 +80,27 @@ class PlainDuel:
 
     def turn_value(self, state: GameState) -> float:
         """Return the value of any state within a turn, or of a playoff's turn."""
+        tree = turn_tree(self.game.variant.is_locked)
         closed: dict[tuple[tuple[int, ...], bool], float] = {}
-        values: dict[Turn, float] = {}
-
-        def closing(turn: Turn) -> float:
+        values: list[float] = []
+        for turn, throws, keeps in tree.nodes[: tree.place[state.turn] + 1]:
+            if not turn.dice:
+                values.append(sum(weight * values[place] for place, weight in throws))
+                continue
             now = replace(state, turn=turn)
             key = (turn.dice, self.game.is_served(now))
             if key not in closed:
-                actions = [one for one in self.game.legal_actions(now) if isinstance(one, Close)]
-                closed[key] = max(self.after(state, self.game.apply(now, action)) for action in actions)
-            return closed[key]
+                closed[key] = self._closing(state, now)
+            values.append(max([closed[key], *[values[place] for place in keeps]]))
+        return values[-1]
 
-        def of(turn: Turn) -> float:
-            if turn not in values:
-                if not turn.dice:
-                    values[turn] = sum(weight * of(thrown) for thrown, weight in self.throws(state, turn))
-                elif self._has_won(state, turn):
-                    values[turn] = 1.0
-                else:
-                    options = [of(kept) for kept in self.keeps(state, turn)]
-                    values[turn] = max([closing(turn), *options])
-            return values[turn]
-
-        return of(state.turn)
-
-    def _has_won(self, state: GameState, turn: Turn) -> bool:
-        if turn.dice[0] != turn.dice[-1]:
-            return False
-        before = replace(state, turn=replace(turn, dice=()))
-        return self.game.is_over(self.game.apply_chance(before, turn.dice))
-
-    def throws(self, state: GameState, turn: Turn) -> list[tuple[Turn, float]]:
-        """Return the turns that a throw may lead to, with probabilities."""
-        if turn not in self._throws:
-            outcomes = self.game.chance_outcomes(replace(state, turn=turn))
-            self._throws[turn] = [
-                (replace(turn, dice=outcome), weight)
-                for outcome, weight in outcomes
-                if isinstance(outcome, tuple)
-            ]
-        return self._throws[turn]
-
-    def keeps(self, state: GameState, turn: Turn) -> list[Turn]:
-        """Return the turns that keeping dice may lead to."""
-        if turn not in self._keeps:
-            now = replace(state, turn=turn)
-            actions = [one for one in self.game.legal_actions(now) if isinstance(one, Keep)]
-            self._keeps[turn] = [self.game.apply(now, action).turn for action in actions]
-        return self._keeps[turn]
+    def _closing(self, state: GameState, now: GameState) -> float:
+        """Return the value of the best box, or of having won with this very throw."""
+        before = replace(now, turn=replace(now.turn, dice=()))
+        if self.game.is_over(self.game.apply_chance(before, now.turn.dice)):
+            return 1.0
+        actions = [action for action in self.game.legal_actions(now) if isinstance(action, Close)]
+        return max(self.after(state, self.game.apply(now, action)) for action in actions)
 
     def after(self, before: GameState, state: GameState) -> float:
         """Return the value to the player who has just moved."""

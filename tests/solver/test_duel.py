@@ -33,7 +33,7 @@ def plain_of(name: str) -> PlainDuel:
 @cache
 def cards_of(name: str, num_open: int) -> tuple[Card, ...]:
     compiled = compile_variant(name)
-    return tuple(compiled.card(index) for index in np.flatnonzero(compiled.num_open == num_open))
+    return tuple(compiled.card(index) for index in np.flatnonzero(compiled.num_open == num_open).tolist())
 
 
 def named(variant_name: str, *boxes: Box) -> int:
@@ -103,23 +103,19 @@ def test_longer_endgames_agree_with_plain_recursion(name: str, seed: int) -> Non
         check(name, two, other, (draw.randint(-60, 60), 0))
 
 
-@pytest.mark.parametrize("name", ["ruibal", "doble_fija", PLAYOFF])
+TWO_BOXES = {
+    "ruibal": (((Box.POKER, Box.GENERALA), BoxStatus.OPEN), ((Box.ESCALERA, Box.FULL), BoxStatus.STRUCK)),
+    "doble_fija": (
+        ((Box.GENERALA, Box.DOBLE_GENERALA), BoxStatus.OPEN),
+        ((Box.DOBLE_GENERALA, Box.POKER), BoxStatus.SCORED),
+    ),
+    PLAYOFF: (((Box.POKER, Box.ESCALERA), BoxStatus.SCORED), ((Box.GENERALA, Box.FULL), BoxStatus.OPEN)),
+}
+
+
+@pytest.mark.parametrize("name", TWO_BOXES)
 def test_two_boxes_each_agree_with_plain_recursion(name: str) -> None:
-    ends = {
-        "ruibal": (
-            Card(named(name, Box.POKER, Box.GENERALA)),
-            Card(named(name, Box.ESCALERA, Box.FULL), BoxStatus.STRUCK),
-        ),
-        "doble_fija": (
-            Card(named(name, Box.GENERALA, Box.DOBLE_GENERALA)),
-            Card(named(name, Box.DOBLE_GENERALA, Box.POKER), BoxStatus.SCORED),
-        ),
-        PLAYOFF: (
-            Card(named(name, Box.POKER, Box.ESCALERA), BoxStatus.SCORED),
-            Card(named(name, Box.GENERALA, Box.FULL)),
-        ),
-    }
-    mover, other = ends[name]
+    mover, other = (Card(named(name, *boxes), generala) for boxes, generala in TWO_BOXES[name])
     check(name, mover, other, (0,))
 
 
@@ -143,7 +139,7 @@ def test_invented_rules_agree_with_plain_recursion(overrides: dict[str, object])
     is_playoff = variant.tie_break is TieBreak.PLAYOFF
     plain = PlainDuel(variant, playoff_of(variant).first_player_value if is_playoff else float("nan"))
     draw = random.Random(5)
-    ones = [compiled.card(index) for index in np.flatnonzero(compiled.num_open == 1)]
+    ones = [compiled.card(index) for index in np.flatnonzero(compiled.num_open == 1).tolist()]
     mover, other = draw.choice(ones), draw.choice(ones)
     solution = solve_duel(variant, (mover, other))
     for difference in (0, 7):
@@ -198,7 +194,7 @@ def test_closing_is_the_other_side_of_the_value_after_it() -> None:
     solution = solve_duel(name, (mover, other))
     plain, variant = plain_of(name), get_variant(name)
     for difference in (-30, 0, 12):
-        for dice in ((6, 6, 6, 6, 1), (2, 2, 3, 3, 3), (5, 5, 5, 5, 5)):
+        for dice in ((1, 6, 6, 6, 6), (2, 2, 3, 3, 3), (5, 5, 5, 5, 5)):
             state = plain.state(mover, other, difference, turn=Turn(3, dice, dice[:1]))
             q_values = solution.q_values(state)
             for box in mover.open_boxes():
@@ -214,7 +210,7 @@ def test_closing_is_the_other_side_of_the_value_after_it() -> None:
 def test_values_are_probabilities_that_grow_with_the_lead(name: str) -> None:
     compiled = compile_variant(name)
     draw = random.Random(2)
-    cards = [card for card in cards_of(name, min(3, compiled.num_boxes))]
+    cards = cards_of(name, min(3, compiled.num_boxes))
     mover, other = draw.choice(cards), draw.choice(cards)
     solution = solve_duel(name, (mover, other))
     for number, layer in enumerate(solution.plan.layers):
@@ -225,6 +221,7 @@ def test_values_are_probabilities_that_grow_with_the_lead(name: str) -> None:
             assert (np.diff(values) >= -PRECISION).all()
 
 
+@pytest.mark.slow
 def test_single_precision_is_precise_enough() -> None:
     start = Card(named("ruibal", Box.SIXES, Box.FULL, Box.POKER, Box.GENERALA, Box.ESCALERA))
     single, double = (solve_duel("ruibal", (start, start), dtype=kind) for kind in (np.float32, np.float64))
