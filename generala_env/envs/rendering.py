@@ -49,11 +49,7 @@ def die_lines(face: int, skin: DiceSkin | str = DiceSkin.STANDARD) -> tuple[str,
         ValueError: The face or the skin is not known.
     """
     label = face_label(face, skin)
-    rows = (
-        _PIPS[face]
-        if DiceSkin(skin) is DiceSkin.STANDARD
-        else ("       ", f"{label:^7}", "       ")
-    )
+    rows = _PIPS[face] if DiceSkin(skin) is DiceSkin.STANDARD else ("       ", f"{label:^7}", "       ")
     return ("┌───────┐", *(f"│{row}│" for row in rows), "└───────┘")
 
 
@@ -64,24 +60,16 @@ def dice_lines(
     captions: Sequence[str] = (),
 ) -> list[str]:
     """Draw dice side by side, each with a centred caption below it where one is given."""
-    lines = [
-        " ".join(parts)
-        for parts in zip(*(die_lines(face, skin) for face in dice), strict=True)
-    ]
+    lines = [" ".join(parts) for parts in zip(*(die_lines(face, skin) for face in dice), strict=True)]
     if any(captions):
-        under = [
-            f"{caption:^{_DIE_WIDTH}}"
-            for _, caption in zip_longest(dice, captions, fillvalue="")
-        ]
+        under = [f"{caption:^{_DIE_WIDTH}}" for _, caption in zip_longest(dice, captions, fillvalue="")]
         lines.append(" ".join(under).rstrip())
     return lines
 
 
 def player_names(num_players: int, language: str) -> tuple[str, ...]:
     """Return what the seats are called where players have no names of their own."""
-    return tuple(
-        f"{word('player', language)} {seat + 1}" for seat in range(num_players)
-    )
+    return tuple(f"{word('player', language)} {seat + 1}" for seat in range(num_players))
 
 
 def sheet_rows(
@@ -95,23 +83,16 @@ def sheet_rows(
     rows: list[tuple[str, ...]] = []
     for index, box in enumerate(variant.boxes):
         written = [player.sheet[index] for player in state.players]
-        entries = [
-            "" if points is None else str(points) if points else "—"
-            for points in written
-        ]
+        entries = ["" if points is None else str(points) if points else "—" for points in written]
         rows.append((box_name(box, language, dice), *entries))
     if variant.doble.kind is DobleKind.BONUS:
-        bonuses = [
-            str(player.bonus) if player.bonus else "" for player in state.players
-        ]
+        bonuses = [str(player.bonus) if player.bonus else "" for player in state.players]
         rows.append((f"Doble ({word('bonus', language)})", *bonuses))
     rows.append((word("total", language), *map(str, state.scores)))
     return rows
 
 
-def status_line(
-    variant: Variant, state: GameState, names: Sequence[str], *, language: str = "en"
-) -> str:
+def status_line(variant: Variant, state: GameState, names: Sequence[str], *, language: str = "en") -> str:
     """Return one line on what is going on: the round, the throw and who has it, or who has won."""
 
     def say(key: str) -> str:
@@ -132,15 +113,11 @@ def status_line(
     if state.phase is not Phase.PLAYOFF:
         stage = f"{say('round')} {state.round}/{variant.num_boxes}"
     line = f"{stage} · {name} · {say('throw')} {state.turn.throw}/{THROWS_PER_TURN}"
-    served = is_served(
-        variant, state.turn.throw, is_full_throw=state.turn.is_full_throw
-    )
+    served = is_served(variant, state.turn.throw, is_full_throw=state.turn.is_full_throw)
     return f"{line} · {say('served')}" if state.turn.dice and served else line
 
 
-def render_text(
-    variant: Variant, state: GameState, *, language: str = "en", dice: str = "standard"
-) -> str:
+def render_text(variant: Variant, state: GameState, *, language: str = "en", dice: str = "standard") -> str:
     """Draw the dice, the throw number and everybody's score sheet as plain text.
 
     Args:
@@ -156,15 +133,11 @@ def render_text(
         ValueError: The language or the dice are not known.
     """
     names = player_names(len(state.players), language)
-    lines = [
-        f"{variant.name} · {status_line(variant, state, names, language=language)}"
-    ]
+    lines = [f"{variant.name} · {status_line(variant, state, names, language=language)}"]
     if state.turn.dice:
         kept = is_kept(state.turn.dice, state.turn.kept)
         caption = word("locked" if variant.is_locked else "kept", language)
-        lines += dice_lines(
-            state.turn.dice, dice, captions=[caption if flag else "" for flag in kept]
-        )
+        lines += dice_lines(state.turn.dice, dice, captions=[caption if flag else "" for flag in kept])
     rows = sheet_rows(variant, state, language=language, dice=dice)
     wide = max(len(row[0]) for row in rows)
     widths = [max(len(name), 5) for name in names]
@@ -174,19 +147,14 @@ def render_text(
     ]
 
     def line(title: str, entries: Sequence[str]) -> str:
-        cells = (
-            f" {entry:>{width}} " for entry, width in zip(entries, widths, strict=True)
-        )
+        cells = (f" {entry:>{width}} " for entry, width in zip(entries, widths, strict=True))
         return "│".join((f"{title:<{wide}} ", *cells)).rstrip()
 
     rule = "┼".join(("─" * (wide + 1), *("─" * (width + 2) for width in widths)))
     head = "│".join(
         (
             f"{'':<{wide}} ",
-            *(
-                f"{mark}{name:>{width}} "
-                for mark, name, width in zip(marks, names, widths, strict=True)
-            ),
+            *(f"{mark}{name:>{width}} " for mark, name, width in zip(marks, names, widths, strict=True)),
         )
     )
     body = [line(title, entries) for title, *entries in rows]

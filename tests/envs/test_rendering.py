@@ -12,18 +12,12 @@ from generala_env.rules.names import DiceSkin, Language, box_name, face_label, w
 from generala_env.rules.variants import PRESETS
 
 
-def after(
-    variant: str, *moves: tuple[int, ...] | Keep | Close, num_players: int = 2
-) -> GameState:
+def after(variant: str, *moves: tuple[int, ...] | Keep | Close, num_players: int = 2) -> GameState:
     """Return the state after throws (tuples) and actions, from a game that seat 0 starts."""
     game = Game(get_variant(variant).override(first_player="seat"), num_players)
     state = game.initial_state()
     for move in moves:
-        state = (
-            game.apply_chance(state, move)
-            if isinstance(move, tuple)
-            else game.apply(state, move)
-        )
+        state = game.apply_chance(state, move) if isinstance(move, tuple) else game.apply(state, move)
     return state
 
 
@@ -46,9 +40,7 @@ def test_of_equal_dice_as_many_are_marked_kept_as_were_kept() -> None:
 @pytest.mark.parametrize("variant", PRESETS)
 @pytest.mark.parametrize("language", Language)
 @pytest.mark.parametrize("skin", DiceSkin)
-def test_every_box_and_every_player_is_on_the_sheet(
-    variant: str, language: str, skin: str
-) -> None:
+def test_every_box_and_every_player_is_on_the_sheet(variant: str, language: str, skin: str) -> None:
     state = after(variant, (1, 1, 2, 3, 6), Close(0), num_players=3)
     text = render_text(get_variant(variant), state, language=language, dice=skin)
     for box in get_variant(variant).boxes:
@@ -67,7 +59,7 @@ def test_points_strikes_and_totals_are_written_where_they_belong() -> None:
         (2, 3, 4, 4, 6),
         Close(variant.boxes.index(Box.POKER)),
     )
-    rows = dict((name, entries) for name, *entries in sheet_rows(variant, state))
+    rows = {name: entries for name, *entries in sheet_rows(variant, state)}
     assert rows["Ones"] == ["2", ""]
     assert rows["Four of a kind"] == ["", "—"]
     assert rows["total"] == ["2", "0"]
@@ -82,9 +74,7 @@ def test_kept_dice_are_marked_and_the_throw_is_counted() -> None:
 
 
 def test_a_win_on_the_spot_is_told() -> None:
-    text = render_text(
-        get_variant("ruibal"), after("ruibal", (4, 4, 4, 4, 4)), language="es"
-    )
+    text = render_text(get_variant("ruibal"), after("ruibal", (4, 4, 4, 4, 4)), language="es")
     assert "fin de la partida" in text
     assert "Generala servida" in text
     assert "jugador 1" in text
@@ -99,12 +89,10 @@ def test_the_environment_draws_the_same_whether_rendered_or_not() -> None:
         for _ in range(20):
             if rendered:
                 assert isinstance(env.render(), str)
-            observation, _, _, _, info = env.step(
-                np.flatnonzero(info["action_mask"])[0]
-            )
+            observation, _, _, _, info = env.step(np.flatnonzero(info["action_mask"])[0])
             trail.append(observation)
         trails.append(np.array(trail))
-    assert np.array_equal(*trails)
+    assert np.array_equal(trails[0], trails[1])
 
 
 @pytest.mark.parametrize("option", [{"language": "fr"}, {"dice": "wooden"}])
