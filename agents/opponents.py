@@ -1,0 +1,299 @@
+"""Agents for a table of two or more: those that look at the others, and anybody who plays alone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.base import Agent, AgentError, agent_names, make_agent
+from generala_env.envs.table_observation import TableBatch, TableLayout, table_layout
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import CompiledVariant, InstantWin, compile_variant
+from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS
+from generala_env.rules.playoff import playoff_tables
+from generala_env.rules.variants import Variant
+from generala_env.solver.race import (
+    PlayoffTurn,
+    playoff_turn_for_points,
+    playoff_turn_for_winning,
+    race_tables,
+)
+from generala_env.solver.solo import solve_solo
+
+
+class SeatAgent(ABC):
+    """An agent that sees the whole table and decides from the position itself.
+
+    It has the batched ``act`` of ``Agent``; its observations are those of a ``TableLayout``.
+
+    Attributes:
+        name: How it is called in tables.
+        layout: The layout of the observations it reads.
+    """
+
+    name: str
+    layout: TableLayout
+
+    def __init__(self, name: str, compiled: CompiledVariant, num_players: int) -> None:
+        """Bind the agent to a table.
+
+        Args:
+            name: How it is called.
+            compiled: The variant's tables.
+            num_players: How many play.
+        """
+        self.name = name
+        self.layout = table_layout(compiled, num_players)
+
+    @property
+    def compiled(self) -> CompiledVariant:
+        """The tables of the variant it plays."""
+        return self.layout.compiled
+
+    def act(
+        self, observations: NDArray[Any], action_masks: NDArray[Any], *, deterministic: bool = True
+    ) -> NDArray[np.int64]:
+        """Choose an action for every observation.
+
+        Args:
+            observations: (batch, layout.size) float32.
+            action_masks: (batch, num_actions) bool, at least one true in each row.
+            deterministic: Makes no difference: these agents do not sample.
+
+        Returns:
+            (batch,) int64, legal under the masks.
+        """
+        return self.act_on(self.layout.decode(observations), np.asarray(action_masks, dtype=bool))
+
+    def reset(self, seed: int | None = None) -> None:  # noqa: B027 - these agents draw nothing
+        """Do nothing: these agents draw nothing."""
+
+    def act_on(self, batch: TableBatch, action_masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Choose an action in every position of a batch, the lowest id among equals.
+
+        Args:
+            batch: The positions, seen by the seat to move.
+            action_masks: (batch, num_actions) bool.
+
+        Returns:
+            (batch,) int64, legal under the masks.
+        """
+        actions = np.empty(len(batch.mover), dtype=np.int64)
+        for rows, act in (
+            (np.flatnonzero(~batch.is_playoff), self.q_values),
+            (np.flatnonzero(batch.is_playoff), self._playoff_values),
+        ):
+            if len(rows):
+                values = act(batch.take(rows))
+                actions[rows] = np.where(action_masks[rows], values, -np.inf).argmax(axis=1)
+        return actions
+
+    @abstractmethod
+    def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
+        """Return what every action is worth outside playoffs, (batch, num_actions) float64.
+
+        Illegal actions may have any value; callers mask them.
+        """
+
+    @abstractmethod
+    def playoff_turn(self, best: int, num_best: int, num_after: int) -> PlayoffTurn:
+        """Return how a playoff turn is played.
+
+        Args:
+            best: The most that anybody has made in this playoff so far; -1 if nobody has played.
+            num_best: How many have made it.
+            num_after: How many are still to play after this turn.
+        """
+
+    @abstractmethod
+    def playoff_worth(self, points: int, best: int, num_best: int, num_after: int) -> float:
+        """Return what ending a playoff turn with so many points is worth; see ``playoff_turn``."""
+
+    def _playoff_values(self, batch: TableBatch) -> NDArray[np.float64]:
+        """Return what every action of playoff turns is worth, (batch, num_actions) float64."""
+        tables = playoff_tables(self.compiled.variant)
+        values = np.full((len(batch.mover), self.compiled.num_actions), -np.inf)
+        made = np.where(batch.made, batch.results, -1)
+        best = made.max(axis=1)
+        num_best = (batch.made & (made == best[:, None])).sum(axis=1)
+        num_after = (batch.candidates & ~batch.made).sum(axis=1) - 1
+        served = np.asarray(batch.turn.served, dtype=np.intp)
+        for row in range(len(values)):
+            where = (int(best[row]), int(num_best[row]), int(num_after[row]))
+            throw, throw_number = int(batch.turn.throw[row]), int(batch.turn.throw_number[row])
+            turn = self.playoff_turn(*where)
+            if throw_number <= len(turn.keep_values):
+                kept = KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS]
+                values[row, :NUM_KEEP_ACTIONS] = turn.keep_values[throw_number - 1, kept]
+            points = int(tables.points[served[row], throw])
+            box = NUM_KEEP_ACTIONS + int(tables.box[served[row], throw])
+            values[row, box] = self.playoff_worth(points, *where)
+        return values
+
+
+class SoloOptimalAgent(SeatAgent):
+    """Plays for expected points alone, whatever the others have; playoff turns likewise."""
+
+    def __init__(
+        self, compiled: CompiledVariant, num_players: int, instant_win: InstantWin = "perfect"
+    ) -> None:
+        """Bind the agent to a table; ``instant_win`` as in the one-player game."""
+        super().__init__("solo_optimal", compiled, num_players)
+        self.values = solve_solo(compiled, instant_win=instant_win)
+
+    def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
+        """Return expected points still to come."""
+        return self.values.q_values_batch(batch.turn, canonical=False)
+
+    def playoff_turn(self, best: int, num_best: int, num_after: int) -> PlayoffTurn:
+        """Return the turn played for expected points."""
+        return playoff_turn_for_points(self.compiled)
+
+    def playoff_worth(self, points: int, best: int, num_best: int, num_after: int) -> float:
+        """Return the points."""
+        return float(points)
+
+
+class RaceAgent(SeatAgent):
+    """Plays each turn for the probability of ending above the best of the others.
+
+    Everybody's later turns, its own included, are taken to be played for points; see
+    ``generala_env.solver.race``.
+    """
+
+    def __init__(
+        self, compiled: CompiledVariant, num_players: int, instant_win: InstantWin = "perfect"
+    ) -> None:
+        """Bind the agent to a table; ``instant_win`` as in the one-player game."""
+        super().__init__("race", compiled, num_players)
+        self.tables = race_tables(compiled, instant_win=instant_win)
+
+    def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
+        """Return probabilities of ending above the best of the others, ties counting half."""
+        # Rows are distinct turns; solving one is dear, so equal turns are solved once.
+        keys = np.concatenate([batch.cards, batch.scores], axis=1).astype(np.int64)
+        distinct, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        values = np.full((len(keys), self.compiled.num_actions), -np.inf)
+        turn = batch.turn
+        throw = np.asarray(turn.throw, dtype=np.intp)
+        throw_number = np.asarray(turn.throw_number, dtype=np.intp)
+        served = np.asarray(turn.served, dtype=np.intp)
+        back = back.reshape(-1)
+        by_turn = np.argsort(back, kind="stable")
+        starts = np.searchsorted(back[by_turn], np.arange(len(distinct) + 1))
+        for start in range(0, len(distinct), TURNS_AT_ONCE):
+            stop = min(start + TURNS_AT_ONCE, len(distinct))
+            cards, scores = batch.cards[first[start:stop]], batch.scores[first[start:stop]]
+            keep_values, closing = self.tables.turns(cards, scores)
+            rows = by_turn[starts[start] : starts[stop]]
+            of = back[rows] - start
+            values[rows, NUM_KEEP_ACTIONS:] = closing[of, :, served[rows], throw[rows]]
+            kept = np.minimum(KEEP_OF_MASK[throw[rows], :NUM_KEEP_ACTIONS], NUM_PARTIAL_KEEPS - 1)
+            number = np.minimum(throw_number[rows], 2) - 1
+            values[rows, :NUM_KEEP_ACTIONS] = keep_values[of[:, None], number[:, None], kept]
+        return values
+
+    def playoff_turn(self, best: int, num_best: int, num_after: int) -> PlayoffTurn:
+        """Return the turn played for the probability of winning the playoff."""
+        return playoff_turn_for_winning(self.compiled, best, num_best, num_after)
+
+    def playoff_worth(self, points: int, best: int, num_best: int, num_after: int) -> float:
+        """Return the probability of winning the playoff with so many points."""
+        return float(self.playoff_turn(best, num_best, num_after).worth[points])
+
+
+TURNS_AT_ONCE: Final = 512
+"""Turns that ``race`` solves in one go; each takes about 25 kB while it is being solved."""
+
+
+@dataclass(frozen=True)
+class SeatRequest:
+    """What an agent for a table is made for.
+
+    Attributes:
+        compiled: The tables of the variant.
+        num_players: How many play.
+        instant_win: How one-player values treat a served Generala that wins.
+        store: Folder of solved two-player games; ``None`` is the default place.
+    """
+
+    compiled: CompiledVariant
+    num_players: int
+    instant_win: InstantWin = "perfect"
+    store: Path | None = None
+
+
+SeatAgentFactory = Callable[[SeatRequest], SeatAgent]
+
+_REGISTRY: Final[dict[str, SeatAgentFactory]] = {}
+
+
+def register_seat_agent(name: str) -> Callable[[SeatAgentFactory], SeatAgentFactory]:
+    """Return a decorator that enters a factory of agents that see the whole table.
+
+    Raises:
+        ValueError: The name is taken, here or among the agents that play alone.
+    """
+    if name in _REGISTRY or name in agent_names():
+        raise ValueError(f"agent {name!r} is registered already")
+
+    def decorate(factory: SeatAgentFactory) -> SeatAgentFactory:
+        _REGISTRY[name] = factory
+        return factory
+
+    return decorate
+
+
+def seat_agent_names() -> tuple[str, ...]:
+    """Return every name that ``make_seat_agent`` knows."""
+    return tuple(sorted({*_REGISTRY, *agent_names()}))
+
+
+def make_seat_agent(
+    spec: str | Path,
+    variant: str | Variant | CompiledVariant,
+    *,
+    num_players: int = 2,
+    instant_win: InstantWin = "perfect",
+    seed: int | None = None,
+    store: Path | None = None,
+) -> SeatAgent | Agent:
+    """Make an agent for a table from its name, or load a trained one.
+
+    Args:
+        spec: A name, or a run folder.
+        variant: The rules.
+        num_players: How many play.
+        instant_win: How one-player values treat a served Generala that wins.
+        seed: Seed of whatever the agent draws.
+        store: Folder of solved two-player games; ``None`` is the default place.
+
+    Raises:
+        AgentError: There is no such agent, its files are broken, it plays other rules or not
+            with that many players.
+    """
+    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    if str(spec) in _REGISTRY:
+        return _REGISTRY[str(spec)](SeatRequest(compiled, num_players, instant_win, store))
+    try:
+        return make_agent(spec, compiled, instant_win=instant_win, seed=seed)
+    except AgentError as error:
+        if str(spec) in agent_names() or Path(spec).exists():
+            raise
+        raise AgentError(f"{error}; at a table also {', '.join(sorted(_REGISTRY))}") from None
+
+
+@register_seat_agent("solo_optimal")
+def _solo_optimal(request: SeatRequest) -> SeatAgent:
+    return SoloOptimalAgent(request.compiled, request.num_players, request.instant_win)
+
+
+@register_seat_agent("race")
+def _race(request: SeatRequest) -> SeatAgent:
+    return RaceAgent(request.compiled, request.num_players, request.instant_win)
