@@ -1,6 +1,7 @@
 """Generala, South America's Yahtzee, as Gymnasium environments with exact solvers.
 
-Importing the package registers ``generala_env/Generala-v0``.
+Importing the package registers ``generala_env/Generala-v0`` and ``generala_env/GeneralaDuel-v0``; the
+table for two or more is the PettingZoo module ``generala_env.table_v0``.
 """
 
 from gymnasium.envs.registration import register
@@ -15,4 +16,9 @@ register(
     id="generala_env/Generala-v0",
     entry_point="generala_env.envs.solo:GeneralaEnv",
     vector_entry_point="generala_env.envs.vector:GeneralaVectorEnv",
+)
+register(
+    id="generala_env/GeneralaDuel-v0",
+    entry_point="generala_env.envs.duel:GeneralaDuelEnv",
+    vector_entry_point="generala_env.envs.duel:GeneralaDuelVectorEnv",
 )
