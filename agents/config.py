@@ -141,6 +141,8 @@ class DQNConfig(Section):
     """Discount; every episode ends, so 1 is the true objective."""
     train_freq: Annotated[int, Field(ge=1, le=10**6), WHOLE] = 4
     """Steps of each environment between updates."""
+    n_steps: Annotated[int, Field(ge=1, le=100), WHOLE] = 1
+    """Over how many steps rewards are summed before the next state's value is added."""
     gradient_steps: Annotated[int, Field(ge=1, le=10**5), WHOLE] = 1
     """Gradient steps per update."""
     target_update_interval: Count = 10_000
@@ -372,10 +374,11 @@ def _contradictions(config: RunConfig) -> Iterable[tuple[KeyPath, str]]:
                 f"a divisor of n_steps * num_envs = {algorithm.n_steps} * {config.env.num_envs} = {rollout}",
             )
     else:
-        if algorithm.buffer_size < config.env.num_envs:
+        if algorithm.buffer_size // config.env.num_envs <= algorithm.n_steps:
+            least = (algorithm.n_steps + 1) * config.env.num_envs
             yield (
                 ("algorithm", "buffer_size"),
-                f"a whole number from num_envs = {config.env.num_envs}, one transition of each",
+                f"a whole number from {least} = (n_steps + 1) * num_envs",
             )
         if algorithm.learning_starts >= config.total_timesteps:
             yield (
@@ -385,6 +388,8 @@ def _contradictions(config: RunConfig) -> Iterable[tuple[KeyPath, str]]:
     blocks = config.env.observation_blocks
     if blocks is not None and len(set(blocks)) < len(blocks):
         yield ("env", "observation_blocks"), "each block at most once"
+    if blocks is not None and "dice" not in blocks and config.policy.keeps_head:
+        yield ("env", "observation_blocks"), "dice among them, because policy.keeps_head reads it"
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -442,6 +447,12 @@ class ResolvedConfig:
     def source(self, path: str) -> str:
         """Return where the value at a key path comes from."""
         return self.sources.get(path, "default")
+
+    def leaf_sources(self) -> dict[str, str]:
+        """Return where each value comes from, by key path."""
+        lines: list[tuple[str, str]] = []
+        _yaml_lines(self.config.to_dict(), (), lines)
+        return {path: self.source(path) for _, path in lines if path}
 
     def to_yaml(self, *, with_sources: bool = False) -> str:
         """Return the config as YAML, optionally with the source of each value beside it."""
