@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.boxes import Box
 from generala_env.rules.card import BoxStatus
 from generala_env.rules.compiled import CompiledVariant, Status, TurnBatch
@@ -18,6 +19,7 @@ from generala_env.rules.dice import (
     NUM_DICE,
     NUM_FACES,
     NUM_PARTIAL_KEEPS,
+    NUM_THROWS,
     THROW_COUNTS,
     THROW_DICE,
     THROWS_PER_TURN,
@@ -207,6 +209,73 @@ class ObservationLayout:
             )
             for block in self.blocks
         ]
+
+
+class RowTables(NamedTuple):
+    """The blocks of a layout, joined where one index gathers them; in the order of ``BLOCKS``.
+
+    Attributes:
+        turn: (3 * 2 * 252, width) float32, by throw number, served and dice.
+        locked: (210, width) float32, by the locked dice.
+        card: (C, width) float32.
+        pays: (S * 2 * 252, B or 0) float32, by status, served and dice.
+        closable: (C, B or 0) float32, what ``pays`` is multiplied by.
+        dice: (252, width) float32.
+    """
+
+    turn: NDArray[np.float32]
+    locked: NDArray[np.float32]
+    card: NDArray[np.float32]
+    pays: NDArray[np.float32]
+    closable: NDArray[np.float32]
+    dice: NDArray[np.float32]
+
+
+@lru_cache(maxsize=32)
+def row_tables(layout: ObservationLayout) -> RowTables:
+    """Return the blocks of a layout, joined where one index gathers them."""
+
+    def joined(rows: int, **index: NDArray[np.intp]) -> NDArray[np.float32]:
+        parts = [layout.tables[name][where] for name, where in index.items() if name in layout.tables]
+        table = np.hstack([np.empty((rows, 0), dtype=np.float32), *parts]).astype(np.float32)
+        table.setflags(write=False)
+        return table
+
+    compiled = layout.compiled
+    number, served, throw = (axis.ravel() for axis in np.indices((THROWS_PER_TURN, 2, NUM_THROWS)))
+    cards, throws = np.arange(compiled.num_cards), np.arange(NUM_THROWS)
+    num_pays = compiled.num_boxes if "pays" in layout.tables else 0
+    pays = np.empty((0, 0), dtype=np.float32)
+    if num_pays:
+        pays = layout.tables["pays"].reshape(-1, num_pays)
+    return RowTables(
+        turn=joined(len(throw), dice=throw, throw=number, served=served),
+        locked=joined(NUM_PARTIAL_KEEPS, locked=np.arange(NUM_PARTIAL_KEEPS)),
+        card=joined(len(cards), open=cards, generala=cards, doble=cards),
+        pays=pays,
+        closable=compiled.closable[:, :num_pays].astype(np.float32),
+        dice=joined(len(throws), dice_one_hot=throws, counts_one_hot=throws),
+    )
+
+
+@lru_cache(maxsize=32)
+def keep_rows(compiled: CompiledVariant, canonical: bool) -> NDArray[np.int8]:
+    """Return the keeps offered, by context and dice.
+
+    Context 0, the third throw, offers none. Context ``1 + k`` offers those that contain the
+    locked dice ``k``; without locked dice, and where the variant locks none, that is context 1.
+
+    Returns:
+        (2 or 211, 252, 31) int8, read-only.
+    """
+    contexts = NUM_PARTIAL_KEEPS + 1 if compiled.variant.is_locked else 2
+    rows = np.zeros((contexts, NUM_THROWS, NUM_KEEP_ACTIONS), dtype=np.int8)
+    whole = np.zeros(NUM_THROWS, dtype=np.intp)
+    for context in range(1, contexts):
+        batch = TurnBatch(whole, np.arange(NUM_THROWS), whole + 2, whole > 0, whole + context - 1)
+        rows[context] = compiled.keep_masks(batch, canonical=canonical)
+    rows.setflags(write=False)
+    return rows
 
 
 _COUNT_RADIX: Final = (NUM_DICE + 1) ** np.arange(NUM_FACES)

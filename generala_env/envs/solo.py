@@ -2,31 +2,113 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from generala_env.envs.observation import observation_layout
+from generala_env.envs.observation import ObservationLayout, keep_rows, observation_layout, row_tables
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import TurnBatch, compile_variant, instant_win_points
+from generala_env.rules.compiled import CompiledVariant, compile_variant, instant_win_points
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
     KEEP_OF_MASK,
     KEEPS,
+    NUM_ORDERED_THROWS,
+    NUM_THROWS,
     THROWS,
+    THROWS_PER_TURN,
     next_throw_table,
-    roll_of,
 )
 from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant, get_variant
 
 IllegalAction = Literal["raise", "penalty", "terminate"]
 ILLEGAL_ACTIONS: tuple[str, ...] = ("raise", "penalty", "terminate")
+
+
+class _Tables(NamedTuple):
+    """The compiled tables as Python sequences, which are read one entry at a time much faster.
+
+    Attributes:
+        next_throw: By keep, the throw after each roll.
+        keep_of_mask: By throw and keep action.
+        served: By throw number (from 1) and whether all dice were thrown.
+        five_equal: By throw.
+        instant_win: By card.
+        num_open: By card.
+        open_mask: By card.
+        status: By card.
+        keeps: By context and throw, the part of the mask for keeps; see ``keep_rows``.
+        closes: By card, the part of the mask for boxes.
+        turn: Rows of observations as bytes; see ``RowTables``.
+        locked: Likewise.
+        card: Likewise.
+        pays: Rows as integers of the same bytes, so that one ``&`` blanks the closed boxes.
+        closable: What to ``&`` them with, by card: all bits of each box that may be closed.
+        dice: Rows as bytes.
+        pays_bytes: The bytes of a row of ``pays``.
+        open_names: By open mask, the names of the open boxes.
+    """
+
+    next_throw: list[bytes]
+    keep_of_mask: list[list[int]]
+    served: list[list[bool]]
+    five_equal: list[bool]
+    instant_win: list[bool]
+    num_open: list[int]
+    open_mask: list[int]
+    status: list[int]
+    keeps: list[list[NDArray[np.int8]]]
+    closes: list[NDArray[np.int8]]
+    turn: list[bytes]
+    locked: list[bytes]
+    card: list[bytes]
+    pays: list[int]
+    closable: list[int]
+    dice: list[bytes]
+    pays_bytes: int
+    open_names: list[tuple[str, ...]]
+
+
+def _integers(rows: NDArray[Any]) -> list[int]:
+    """Return the bytes of each row as an integer."""
+    return [int.from_bytes(row.tobytes(), "little") for row in rows]
+
+
+@lru_cache(maxsize=32)
+def _tables(compiled: CompiledVariant, layout: ObservationLayout, canonical_keeps: bool) -> _Tables:
+    rows = row_tables(layout)
+    boxes = [box.value for box in compiled.variant.boxes]
+    return _Tables(
+        next_throw=[row.tobytes() for row in next_throw_table()],
+        keep_of_mask=KEEP_OF_MASK.tolist(),
+        served=[[], *compiled.is_served.tolist()],
+        five_equal=IS_FIVE_EQUAL.tolist(),
+        instant_win=compiled.instant_win.tolist(),
+        num_open=compiled.num_open.tolist(),
+        open_mask=compiled.card_open.tolist(),
+        status=compiled.card_status.tolist(),
+        keeps=[list(context) for context in keep_rows(compiled, canonical_keeps)],
+        closes=list(compiled.closable.astype(np.int8)),
+        turn=[row.tobytes() for row in rows.turn],
+        locked=[row.tobytes() for row in rows.locked],
+        card=[row.tobytes() for row in rows.card],
+        pays=_integers(rows.pays) or [0] * (len(compiled.statuses) * 2 * NUM_THROWS),
+        closable=_integers(np.where(rows.closable > 0, np.uint32(0xFFFFFFFF), np.uint32(0))),
+        dice=[row.tobytes() for row in rows.dice],
+        pays_bytes=rows.pays.shape[1] * rows.pays.itemsize,
+        open_names=[
+            tuple(name for index, name in enumerate(boxes) if opened >> index & 1)
+            for opened in range(1 << len(boxes))
+        ],
+    )
 
 
 class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
@@ -131,6 +213,9 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.language = language
         self.observation_space = spaces.Box(0.0, 1.0, (self.layout.size,), np.float32)
         self.action_space = spaces.Discrete(self.compiled.num_actions)
+        self._tables = _tables(self.compiled, self.layout, canonical_keeps)
+        self._size = self.layout.size
+        self._num_actions = self.compiled.num_actions
         self._is_over = True
         self._is_won = False
         self._card = self._throw = self._kept = 0
@@ -139,7 +224,21 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._sheet: list[int | None] = []
         self._bonus = 0
         self._score = 0.0
-        self._mask = np.zeros(self.compiled.num_actions, dtype=bool)
+        self._mask = np.zeros(self.compiled.num_actions, dtype=np.int8)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the tables: they follow from the variant, and are large."""
+        state = vars(self).copy()
+        del state["compiled"], state["_tables"], state["layout"]
+        return {**state, "blocks": self.layout.names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Find the tables of the variant again."""
+        blocks = state.pop("blocks")
+        vars(self).update(state)
+        self.compiled = compile_variant(self.variant)
+        self.layout = observation_layout(self.compiled, blocks)
+        self._tables = _tables(self.compiled, self.layout, self.canonical_keeps)
 
     @property
     def state(self) -> GameState:
@@ -160,7 +259,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (n_actions,) bool, all false at the end."""
-        return self._mask.copy()
+        return self._mask.view(np.bool_).copy()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -178,7 +277,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._sheet = [None] * self.compiled.num_boxes
         self._bonus = 0
         self._score = 0.0
-        self._begin_turn()
+        self._make_throw(EMPTY_KEEP, 1)
         self._update_mask()
         return self._observe(), self._info()
 
@@ -191,17 +290,22 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         """
         if self._is_over:
             raise gym.error.ResetNeeded("the episode is over (or not begun): call reset()")
-        if not self.action_space.contains(np.int64(action)) or not self._mask[action]:
-            return self._illegal(action)
+        try:
+            chosen = operator.index(action)
+        except TypeError:
+            raise IllegalActionError(f"action {action!r} is not an integer") from None
+        if not 0 <= chosen < self._num_actions or not self._mask[chosen]:
+            return self._illegal(chosen)
+        tables = self._tables
         reward = 0.0
         if self._is_won:
             self._is_over = True
-        elif action < NUM_KEEP_ACTIONS:
-            self._make_throw(int(KEEP_OF_MASK[self._throw, action]), self._throw_number + 1)
+        elif chosen < NUM_KEEP_ACTIONS:
+            self._make_throw(tables.keep_of_mask[self._throw][chosen], self._throw_number + 1)
         else:
-            reward = self._close(int(action) - NUM_KEEP_ACTIONS)
-            if self.compiled.num_open[self._card]:
-                self._begin_turn()
+            reward = self._close(chosen - NUM_KEEP_ACTIONS)
+            if tables.num_open[self._card]:
+                self._make_throw(EMPTY_KEEP, 1)
             else:
                 self._is_over = True
         if self._is_won:
@@ -212,9 +316,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._update_mask()
         return self._observe(), reward, self._is_over, False, self._info()
 
-    def _illegal(
-        self, action: np.int64 | int
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def _illegal(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         if self.illegal_action == "raise":
             legal = np.flatnonzero(self._mask).tolist()
             raise IllegalActionError(f"action {action} is not legal here; legal: {legal}")
@@ -222,71 +324,74 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             self._is_over = True
             self._update_mask()
         info = self._info()
-        info["illegal_action"] = int(action)
+        info["illegal_action"] = action
         return self._observe(), self.illegal_reward, self._is_over, False, info
 
-    def _begin_turn(self) -> None:
-        self._make_throw(EMPTY_KEEP, 1)
-
     def _make_throw(self, keep: int, throw_number: int) -> None:
+        tables = self._tables
         self._kept = keep
         self._throw_number = throw_number
-        self._throw = int(next_throw_table()[keep, roll_of(self.np_random.random())])
-        self._served = bool(self.compiled.is_served[throw_number - 1, int(keep == EMPTY_KEEP)])
-        self._is_won = bool(
-            self.instant_win_points is not None
-            and self._served
-            and IS_FIVE_EQUAL[self._throw]
-            and self.compiled.instant_win[self._card]
+        # The roll is that of rules.dice.roll_of.
+        throw = self._throw = tables.next_throw[keep][int(self.np_random.random() * NUM_ORDERED_THROWS)]
+        served = self._served = tables.served[throw_number][keep == EMPTY_KEEP]
+        self._is_won = (
+            served
+            and tables.five_equal[throw]
+            and self.instant_win_points is not None
+            and tables.instant_win[self._card]
         )
 
     def _close(self, box: int) -> float:
-        compiled, served = self.compiled, int(self._served)
-        before = compiled.card_status[self._card]
-        points = int(compiled.points[before, box, served, self._throw])
-        after = compiled.next_status[before, box, served, self._throw]
+        compiled, tables = self.compiled, self._tables
+        before = tables.status[self._card]
+        where = (before, box, int(self._served), self._throw)
+        points = compiled.points.item(where)
+        after = compiled.next_status.item(where)
         bonus = 0
         if compiled.statuses[after].is_bonus_taken and not compiled.statuses[before].is_bonus_taken:
             bonus = self.variant.doble.points
         self._sheet[box] = points - bonus
         self._bonus += bonus
-        self._card = int(compiled.card_index[int(compiled.card_open[self._card]) & ~(1 << box), after])
+        self._card = compiled.card_index.item(tables.open_mask[self._card] & ~(1 << box), after)
         return float(points)
 
-    def _batch(self) -> TurnBatch:
-        return TurnBatch(
-            np.array([self._card]),
-            np.array([self._throw]),
-            np.array([self._throw_number]),
-            np.array([self._served]),
-            np.array([self._kept]),
-        )
-
     def _update_mask(self) -> None:
+        mask = self._mask = np.zeros(self._num_actions, np.int8)
         if self._is_over:
-            self._mask = np.zeros(self.compiled.num_actions, dtype=bool)
             return
-        self._mask = self.compiled.action_masks(self._batch(), canonical=self.canonical_keeps)[0]
+        tables = self._tables
         if self._is_won:
             # The first throw of the episode has won: one action, which ends it.
-            only = NUM_KEEP_ACTIONS + int(self._mask[NUM_KEEP_ACTIONS:].argmax())
-            self._mask[:] = False
-            self._mask[only] = True
+            mask[NUM_KEEP_ACTIONS + int(tables.closes[self._card].argmax())] = 1
+            return
+        if self._throw_number < THROWS_PER_TURN:
+            context = self._kept + 1 if self.variant.is_locked else 1
+            mask[:NUM_KEEP_ACTIONS] = tables.keeps[context][self._throw]
+        mask[NUM_KEEP_ACTIONS:] = tables.closes[self._card]
 
     def _observe(self) -> NDArray[np.float32]:
-        observation: NDArray[np.float32] = self.layout.encode(self._batch())[0]
-        return observation
+        """Gather the observation as ``ObservationLayout.encode`` does, for one state."""
+        tables, card, throw, served = self._tables, self._card, self._throw, int(self._served)
+        row = served * NUM_THROWS + throw
+        pays = tables.pays[tables.status[card] * 2 * NUM_THROWS + row] & tables.closable[card]
+        parts = (
+            tables.turn[(self._throw_number - 1) * 2 * NUM_THROWS + row],
+            tables.locked[self._kept],
+            tables.card[card],
+            pays.to_bytes(tables.pays_bytes, "little"),
+            tables.dice[throw],
+        )
+        # The array owns the bytearray, so it may be written to. Copying five rows into an array
+        # one by one takes twice as long.
+        return np.ndarray(self._size, np.float32, bytearray(b"".join(parts)))
 
     def _info(self) -> dict[str, Any]:
-        opened = int(self.compiled.card_open[self._card])
         info: dict[str, Any] = {
-            "action_mask": self._mask.astype(np.int8),
+            "action_mask": self._mask.copy(),
             "dice": THROWS[self._throw],
             "throw": self._throw_number,
             "served": self._served,
-            "open_boxes": tuple(
-                box.value for index, box in enumerate(self.variant.boxes) if opened >> index & 1
-            ),
+            "open_boxes": self._tables.open_names[self._tables.open_mask[self._card]],
             "score": self._score,
         }
         if self._is_over:

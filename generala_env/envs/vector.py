@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from generala_env.envs.observation import ObservationLayout
+from generala_env.envs.observation import ObservationLayout, keep_rows, row_tables
 from generala_env.envs.solo import ILLEGAL_ACTIONS, GeneralaEnv, IllegalAction
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
@@ -22,7 +22,6 @@ from generala_env.rules.dice import (
     KEEP_OF_MASK,
     KEEPS,
     NUM_ORDERED_THROWS,
-    NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROW_DICE,
     THROWS,
@@ -526,22 +525,9 @@ def make_tables(
         canonical_keeps: Offer one id per kept multiset.
         wins_at_once: Whether a served Generala that wins ends the game.
     """
-    throws = np.arange(NUM_THROWS)
-    contexts = NUM_PARTIAL_KEEPS + 1 if compiled.variant.is_locked else 2
-    keep_rows = np.zeros((contexts, NUM_THROWS, NUM_KEEP_ACTIONS), dtype=np.int8)
-    for context in range(1, contexts):
-        # A second throw with these dice locked; none locked is what a first throw offers.
-        batch = TurnBatch(
-            np.zeros(NUM_THROWS, dtype=np.intp),
-            throws,
-            np.full(NUM_THROWS, 2),
-            np.zeros(NUM_THROWS, dtype=bool),
-            np.full(NUM_THROWS, context - 1),
-        )
-        keep_rows[context] = compiled.keep_masks(batch, canonical=canonical_keeps)
     has_bonus = np.array([status.is_bonus_taken for status in compiled.statuses])
     bonus = np.where(~has_bonus[:, None] & has_bonus, compiled.variant.doble.points, 0)
-    row_tables = _row_tables(compiled, layout)
+    rows = row_tables(layout)
     return Tables(
         next_throw=next_throw_table(),
         keep_of_mask=KEEP_OF_MASK,
@@ -554,49 +540,15 @@ def make_tables(
         points=compiled.points,
         next_status=compiled.next_status,
         bonus=bonus.astype(np.int32),
-        keep_rows=keep_rows,
+        keep_rows=keep_rows(compiled, canonical_keeps),
         close_rows=compiled.closable.astype(np.int8),
-        **row_tables,
+        turn_rows=rows.turn,
+        locked_rows=rows.locked,
+        card_rows=rows.card,
+        pays_rows=rows.pays,
+        open_rows=rows.closable,
+        dice_rows=rows.dice,
     )
-
-
-def _row_tables(compiled: CompiledVariant, layout: ObservationLayout) -> dict[str, NDArray[np.float32]]:
-    """Join the blocks of the layout that are gathered by the same index."""
-
-    def joined(names: Sequence[str], rows: int, index: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        parts = [layout.tables[name][index[name]] for name in names if name in layout.tables]
-        return np.ascontiguousarray(
-            np.hstack([np.empty((rows, 0), dtype=np.float32), *parts]), dtype=np.float32
-        )
-
-    number, served, throw = (
-        axis.ravel() for axis in np.indices((THROWS_PER_TURN, 2, NUM_THROWS), dtype=np.intp)
-    )
-    cards = np.arange(compiled.num_cards)
-    kept = np.arange(NUM_PARTIAL_KEEPS)
-    throws = np.arange(NUM_THROWS)
-    has_pays = "pays" in layout.tables
-    pays = (
-        layout.tables["pays"].reshape(-1, compiled.num_boxes)
-        if has_pays
-        else np.empty((len(compiled.statuses) * 2 * NUM_THROWS, 0), dtype=np.float32)
-    )
-    return {
-        "turn_rows": joined(
-            ("dice", "throw", "served"), len(throw), {"dice": throw, "throw": number, "served": served}
-        ),
-        "locked_rows": joined(("locked",), len(kept), {"locked": kept}),
-        "card_rows": joined(
-            ("open", "generala", "doble"), len(cards), dict.fromkeys(("open", "generala", "doble"), cards)
-        ),
-        "pays_rows": np.ascontiguousarray(pays),
-        "open_rows": compiled.closable.astype(np.float32),
-        "dice_rows": joined(
-            ("dice_one_hot", "counts_one_hot"),
-            len(throws),
-            dict.fromkeys(("dice_one_hot", "counts_one_hot"), throws),
-        ),
-    }
 
 
 def encode(batch: TurnBatch, tables: Tables) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
