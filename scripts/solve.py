@@ -1,27 +1,74 @@
-"""Solve the one-player game of a variant exactly and print what optimal play is worth."""
+"""Solve Generala exactly: one player for points, or two players for the probability of winning."""
 
 from __future__ import annotations
 
 import argparse
 import time
 from collections.abc import Sequence
-from typing import Any
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Final
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from agents.cli import add_variant_arguments, print_json, run_command, variant_from
+from agents.cli import UsageError, add_variant_arguments, print_json, run_command, variant_from
+from generala_env.rules.actions import Close, action_of
 from generala_env.rules.compiled import compile_variant
+from generala_env.rules.dice import select
+from generala_env.rules.game import Game, GameState
+from generala_env.rules.variants import Variant
+from generala_env.solver.duel import DuelSolution, LayerSolver, open_duel, solve_duel, solve_layer_here
+from generala_env.solver.duel_ray import LOCAL, ray_solver
+from generala_env.solver.position import POSITION_HELP, PositionError, parse_position
 from generala_env.solver.solo import solve_solo
+from generala_env.solver.storage import StoreError, default_store
+
+NUM_MOVES_SHOWN: Final = 10
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
-        epilog="example: python scripts/solve.py --variant ruibal --set generala_points=50 --json",
+        epilog="examples: python scripts/solve.py --variant ruibal --set generala_points=50 --json; "
+        "python scripts/solve.py --players 2 --variant ruibal; python scripts/solve.py --players 2 "
+        "--position 'me: 150, open fours poker; other: 131, open poker generala; dice 3 3 4 4 4; throw 2'",
     )
     add_variant_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument(
+        "--players",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="1: expected points, alone (default); 2: P(win) + P(draw)/2 of the player to move",
+    )
+    duel = parser.add_argument_group("two players")
+    duel.add_argument(
+        "--store",
+        type=Path,
+        metavar="FOLDER",
+        help="where solutions are kept; an interrupted solve continues from its finished layers "
+        f"(default {default_store()})",
+    )
+    duel.add_argument(
+        "--position",
+        metavar="TEXT",
+        help=f"print the best moves in a position instead: {POSITION_HELP} Taken from the stored "
+        "solution where there is one; otherwise what follows from the position is solved first",
+    )
+    duel.add_argument(
+        "--ray",
+        nargs="?",
+        const=LOCAL,
+        metavar="ADDRESS",
+        help="solve as Ray tasks, on a cluster or (without ADDRESS) on this machine's cores; needs the extra "
+        "distributed",
+    )
+    duel.add_argument(
+        "--verify", action="store_true", help="compare every stored value with its checksum afterwards"
+    )
     return parser
 
 
@@ -43,13 +90,7 @@ def solve_one_player(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command."""
-    arguments = _parser().parse_args(argv)
-    result = solve_one_player(arguments)
-    if arguments.json:
-        print_json(result)
-        return
+def _print_one_player(result: dict[str, Any]) -> None:
     table = Table(title=f"One player, {result['variant']}", show_header=False)
     win = result["instant_win_points"]
     table.add_row("expected score", f"{result['expected_score']:.6f}")
@@ -59,6 +100,140 @@ def main(argv: Sequence[str] | None = None) -> None:
     table.add_row("seconds", f"{result['seconds']:.3f}")
     table.add_row("fingerprint", result["fingerprint"])
     Console().print(table)
+
+
+def _solve(variant: Variant, arguments: argparse.Namespace, state: GameState | None) -> DuelSolution:
+    store = arguments.store or default_store()
+    if state is not None:
+        solution = open_duel(variant, store)
+        if solution is not None:
+            return solution
+    solver = nullcontext(solve_layer_here) if arguments.ray is None else ray_solver(arguments.ray)
+    solve_layer: LayerSolver
+    with solver as solve_layer:
+        if state is None:
+            return solve_duel(variant, store=store, solve_layer=solve_layer, progress=True)
+        start = tuple(player.card for player in state.players)
+        return solve_duel(variant, (start[0], start[1]), solve_layer=solve_layer, progress=True)
+
+
+def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Solve the game or the position that the arguments describe; return the result as JSON types."""
+    variant = variant_from(arguments.variant, arguments.overrides)
+    if variant.min_players > 2 or (variant.max_players is not None and variant.max_players < 2):
+        raise UsageError(f"--players: {variant.name} is not for 2 players")
+    state = (
+        None if arguments.position is None else parse_position(compile_variant(variant), arguments.position)
+    )
+    start = time.perf_counter()
+    solution = _solve(variant, arguments, state)
+    seconds = time.perf_counter() - start
+    if arguments.verify:
+        solution.verify()
+    result = {
+        "variant": variant.name,
+        "fingerprint": variant.fingerprint,
+        "players": 2,
+        "num_card_pairs": solution.num_card_pairs,
+        "num_values": solution.num_values,
+        "seconds": seconds,
+        "bytes": solution.num_bytes,
+    }
+    if state is None:
+        return {"first_player_value": solution.first_player_value, **result}
+    return {**_moves(solution, state), **result}
+
+
+def _moves(solution: DuelSolution, state: GameState) -> dict[str, Any]:
+    """Return the value of a position and of its moves, the best first."""
+    value = solution.state_value(state)
+    if not state.turn.dice:
+        return {"value": value, "moves": []}
+    mover = solution.compiled.index_of(state.card)
+    if solution.is_won(np.array([mover]), solution.compiled.turn_batch(state))[0]:
+        return {"value": 1.0, "moves": [], "is_won": True}
+    q_values = solution.q_values(state)
+    legal = np.flatnonzero(np.isfinite(q_values))
+    ordered = legal[np.argsort(-q_values[legal], kind="stable")].tolist()
+    moves = [
+        {"action": action, "move": _words(solution, state, action), "value": float(q_values[action])}
+        for action in ordered
+    ]
+    return {"value": value, "moves": moves}
+
+
+def _words(solution: DuelSolution, state: GameState, identifier: int) -> str:
+    variant = solution.compiled.variant
+    action = action_of(identifier, variant.num_boxes)
+    if isinstance(action, Close):
+        after = Game(variant, 2).apply(state, action)
+        seat = state.current_player
+        points = after.players[seat].score - state.players[seat].score
+        return (
+            f"close {variant.boxes[action.box]} for {points}"
+            if points
+            else f"strike {variant.boxes[action.box]}"
+        )
+    kept = select(state.turn.dice, action.mask)
+    return f"keep {' '.join(map(str, kept))}" if kept else "throw all five"
+
+
+def _print_two_players(result: dict[str, Any]) -> None:
+    table = Table(title=f"Two players, {result['variant']}")
+    if "moves" not in result:
+        table = Table(title=f"Two players, {result['variant']}", show_header=False)
+        table.add_row("first player", f"{result['first_player_value']:.6f}")
+        table.add_row("pairs of cards", f"{result['num_card_pairs']:,}")
+        table.add_row("values", f"{result['num_values']:,}")
+        table.add_row("seconds", f"{result['seconds']:.1f}")
+        table.add_row("bytes", f"{result['bytes']:,}")
+        table.add_row("fingerprint", result["fingerprint"])
+        Console().print(table)
+        return
+    table.add_column("move")
+    table.add_column("value", justify="right")
+    table.add_column("loses", justify="right")
+    for move in result["moves"][:NUM_MOVES_SHOWN]:
+        lost = result["value"] - move["value"]
+        table.add_row(move["move"], f"{move['value']:.6f}", f"{max(lost, 0.0):.6f}")
+    if result["moves"]:
+        more = len(result["moves"]) - NUM_MOVES_SHOWN
+        table.caption = f"and {more} more moves" if more > 0 else None
+        Console().print(table)
+    elif result.get("is_won"):
+        Console().print("These five dice have won the game.")
+    else:
+        Console().print(f"P(win) + P(draw)/2 before the throw: {result['value']:.6f}")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.players == 1:
+        for name in ("store", "position", "ray", "verify"):
+            if getattr(arguments, name):
+                raise UsageError(f"--{name}: is for --players 2")
+        result = solve_one_player(arguments)
+        show = _print_one_player
+    else:
+        try:
+            result = solve_two_players(arguments)
+        except PositionError as error:
+            raise UsageError(f"--position: {str(error).removeprefix('position: ')}") from None
+        except StoreError as error:
+            raise UsageError(f"--store: {error}") from None
+        except ModuleNotFoundError as error:
+            if error.name != "ray":
+                raise
+            raise UsageError("--ray: Ray is not installed; pip install 'generala-env[distributed]'") from None
+        except ConnectionError as error:
+            raise UsageError(f"--ray: no cluster at {arguments.ray!r}: {error}") from None
+        show = _print_two_players
+    if arguments.json:
+        print_json(result)
+    else:
+        show(result)
 
 
 if __name__ == "__main__":

@@ -690,7 +690,15 @@ def solve_duel(
         if kept is None:
             kept = DuelStore.create(root, compiled.variant, plan.layout, key)
     finished: list[NDArray[Any]] = []
-    bar = tqdm(total=plan.num_values, unit="value", unit_scale=True, disable=not progress, delay=1.0)
+    stored = 0 if kept is None else sum(entry["num_values"] for entry in kept.layers.values())
+    bar = tqdm(
+        total=plan.num_values,
+        initial=stored,
+        unit="value",
+        unit_scale=True,
+        disable=not progress,
+        delay=1.0,
+    )
 
     def report(num_values: int) -> None:
         bar.update(num_values)
@@ -704,8 +712,6 @@ def solve_duel(
                 values: NDArray[Any] = kept.values(number)
                 if number + 1 < len(plan.layers) and number + 1 not in kept.layers:
                     kept.check_rows(number, values, layer.row_bounds, np.arange(len(layer.movers)))
-                bar.update(layer.num_values)
-                bar.initial += layer.num_values
                 finished.append(values)
                 continue
 

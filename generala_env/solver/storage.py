@@ -53,6 +53,19 @@ def _replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of processes that are gone."""
+    if os.name != "posix":
+        return
+    for path in folder.glob(".*.tmp"):
+        try:
+            os.kill(int(path.name.split(".")[-2]), 0)
+        except ProcessLookupError:
+            path.unlink(missing_ok=True)
+        except (PermissionError, ValueError):
+            continue
+
+
 def _digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
@@ -211,6 +224,7 @@ class DuelStore:
         Returns:
             The values, read-only, mapped into memory.
         """
+        _remove_leftovers(self.folder)
         with _replacing(self._path(number)) as temporary:
             values = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(num_values,))
             fill(values)

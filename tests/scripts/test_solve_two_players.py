@@ -1,0 +1,87 @@
+"""``solve.py --players 2``: what it prints, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.cli import UsageError
+from scripts.solve import main
+
+POSITION = "me: 50, open poker; other: 80, open none; dice 33334; throw 2"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    main(["--players", "2", "--json", *arguments])
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
+
+
+def test_a_game_is_solved_stored_and_opened(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ("--variant", "doble_obligada", "--store", str(tmp_path))
+    first = run(capsys, *arguments)
+    assert first["players"] == 2
+    assert first["bytes"] == 4 * first["num_values"]
+    assert first["num_card_pairs"] == 28
+    assert 0.49 < first["first_player_value"] < 0.51
+    again = run(capsys, *arguments, "--verify")
+    assert {**again, "seconds": 0} == {**first, "seconds": 0}
+
+
+def test_a_position_lists_its_moves_the_best_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    result = run(capsys, "--position", POSITION, "--store", str(tmp_path))
+    moves = result["moves"]
+    # 40 points win; four threes stay a poker, so keeping them is as good as closing now.
+    best = {move["move"] for move in moves if move["value"] == pytest.approx(1.0, abs=1e-12)}
+    assert best == {"close poker for 40", "keep 3 3 3 3"} == {move["move"] for move in moves[:2]}
+    assert [move["value"] for move in moves] == sorted((move["value"] for move in moves), reverse=True)
+    assert result["value"] == pytest.approx(1.0, abs=1e-12)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stored_game_answers_positions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ("--variant", "doble_obligada", "--store", str(tmp_path))
+    whole = run(capsys, *arguments)
+    start = "me: 0, open all; other: 0, open all"
+    result = run(capsys, *arguments, "--position", start)
+    assert result["value"] == whole["first_player_value"]
+    assert result["moves"] == []
+    won = run(capsys, *arguments, "--position", f"{start}; dice 44444")
+    assert won["is_won"] is True
+    assert won["moves"] == []
+
+
+def test_tables_are_printed_for_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    main(["--players", "2", "--variant", "clasica_obligada", "--store", str(tmp_path)])
+    assert "first player" in capsys.readouterr().out
+    main(["--players", "2", "--position", POSITION])
+    assert "close poker for 40" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--position", POSITION), "--position: is for --players 2"),
+        (("--players", "2", "--position", "me: 5"), "--position: other: missing"),
+        (("--players", "2", "--set", "min_players=3", "--set", "max_players=4"), "--players: ruibal"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        main(arguments)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_damaged_store_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ["--players", "2", "--variant", "clasica_obligada", "--store", str(tmp_path), "--json"]
+    main(arguments)
+    capsys.readouterr()
+    next(tmp_path.rglob("duel.json")).write_text("{}")
+    with pytest.raises(UsageError, match=r"--store: .*damaged"):
+        main(arguments)
