@@ -18,13 +18,17 @@ from generala_env.rules.compiled import CompiledVariant, InstantWin, compile_var
 from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS
 from generala_env.rules.playoff import playoff_tables
 from generala_env.rules.variants import Variant
+from generala_env.solver.duel import DuelPlan, DuelSolution, open_duel, solve_duel
+from generala_env.solver.playoff import playoff_of
 from generala_env.solver.race import (
     PlayoffTurn,
     playoff_turn_for_points,
     playoff_turn_for_winning,
     race_tables,
+    solve_playoff_turn,
 )
 from generala_env.solver.solo import solve_solo
+from generala_env.solver.storage import StoreError, default_store
 
 
 class SeatAgent(ABC):
@@ -208,6 +212,57 @@ class RaceAgent(SeatAgent):
         return float(self.playoff_turn(best, num_best, num_after).worth[points])
 
 
+class DuelOptimalAgent(SeatAgent):
+    """Plays the exactly solved two-player game: P(win) + P(draw) / 2, playoffs included."""
+
+    def __init__(self, solution: DuelSolution) -> None:
+        """Play by a solution of the whole game."""
+        super().__init__("duel_optimal", solution.compiled, 2)
+        self.solution = solution
+        self._playoff_turns: dict[int, PlayoffTurn] = {}
+
+    def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
+        """Return the value of every action to the player to move."""
+        cards, scores = batch.cards, batch.scores
+        difference = scores[:, 0] - scores[:, 1]
+        return self.solution.q_values_batch(cards[:, 0], cards[:, 1], difference, batch.turn, canonical=False)
+
+    def playoff_turn(self, best: int, num_best: int, num_after: int) -> PlayoffTurn:
+        """Return the turn that wins the playoff most often, repeated ties included."""
+        if best not in self._playoff_turns:
+            playoff = playoff_of(self.compiled)
+            self._playoff_turns[best] = solve_playoff_turn(self.compiled, playoff.worth(best), 1.0)
+        return self._playoff_turns[best]
+
+    def playoff_worth(self, points: int, best: int, num_best: int, num_after: int) -> float:
+        """Return the probability of winning the playoff with so many points."""
+        return float(self.playoff_turn(best, num_best, num_after).worth[points])
+
+
+SOLVED_AT_ONCE: Final = 2_000_000
+"""Games of at most so many values are solved when asked for: that takes moments."""
+
+
+def _duel_solution(compiled: CompiledVariant, store: Path) -> DuelSolution:
+    """Return the stored solution, or that of a small game.
+
+    Raises:
+        AgentError: The game is not solved yet, or its tables are damaged.
+    """
+    try:
+        solution = open_duel(compiled, store)
+    except StoreError as error:
+        raise AgentError(f"duel_optimal: {error}") from None
+    if solution is None and DuelPlan(compiled).num_values <= SOLVED_AT_ONCE:
+        solution = solve_duel(compiled)
+    if solution is None:
+        raise AgentError(
+            f"duel_optimal: {compiled.variant.name} is not solved in {store}; "
+            f"run python scripts/solve.py --players 2 --variant {compiled.variant.name} first"
+        )
+    return solution
+
+
 TURNS_AT_ONCE: Final = 512
 """Turns that ``race`` solves in one go; each takes about 25 kB while it is being solved."""
 
@@ -292,6 +347,13 @@ def make_seat_agent(
 @register_seat_agent("solo_optimal")
 def _solo_optimal(request: SeatRequest) -> SeatAgent:
     return SoloOptimalAgent(request.compiled, request.num_players, request.instant_win)
+
+
+@register_seat_agent("duel_optimal")
+def _duel_optimal(request: SeatRequest) -> SeatAgent:
+    if request.num_players != 2:
+        raise AgentError(f"duel_optimal: is for 2 players, not {request.num_players}")
+    return DuelOptimalAgent(_duel_solution(request.compiled, request.store or default_store()))
 
 
 @register_seat_agent("race")

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.boxes import Box
-from generala_env.rules.card import Card, box_points, is_instant_win
 from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_variant
-from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS, THROW_COUNTS, counts_of
+from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS
+from generala_env.rules.playoff import playoff_tables
 from generala_env.rules.variants import Variant
 from generala_env.solver.turn import keep_union_table, solve_turn
 
@@ -66,6 +65,23 @@ class Playoff:
             raise ValueError(f"no turn of a playoff is worth {wrong} points")
         return np.asarray(np.where(first_result == NOTHING_YET, len(self.results), rows), dtype=np.intp)
 
+    def worth(self, first_result: int) -> NDArray[np.float64]:
+        """Return what ending a turn with so many points is worth to the one who ends it.
+
+        Args:
+            first_result: What the first player made, or ``NOTHING_YET`` in the first turn.
+
+        Returns:
+            (most points + 1,) float64, by points; 0 where no turn makes that many.
+
+        Raises:
+            ValueError: No turn is worth that many points.
+        """
+        row = self._rows(np.array([first_result]))[0]
+        values = np.zeros(int(self.results[-1]) + 1)
+        values[self.points] = self.closing[row]
+        return values
+
     def q_values_batch(
         self, first_result: NDArray[Any], batch: TurnBatch, *, canonical: bool = True
     ) -> NDArray[np.float64]:
@@ -110,17 +126,10 @@ def playoff_of(variant: str | Variant | CompiledVariant) -> Playoff:
 @lru_cache(maxsize=16)
 def _solve(compiled: CompiledVariant) -> Playoff:
     variant = compiled.variant
-    empty = Card.empty(variant)
-    paid = np.zeros((variant.num_boxes, 2, NUM_THROWS), dtype=np.int64)
-    for index, box in enumerate(variant.boxes):
-        if box is Box.DOBLE_GENERALA:
-            continue
-        for throw, row in enumerate(THROW_COUNTS.tolist()):
-            for served in (False, True):
-                paid[index, int(served), throw] = box_points(variant, empty, box, tuple(row), served=served)
-    points = paid.max(axis=0)
+    tables = playoff_tables(variant)
+    points = tables.points.astype(np.int64)
     results = np.unique(points)
-    win = 1.0 if is_instant_win(variant, empty, counts_of((1,) * 5), served=True) else np.nan
+    win = 1.0 if compiled.instant_win[0] else np.nan
     closing = np.zeros((len(results) + 1, 2, NUM_THROWS))
     keeps = np.zeros((len(results) + 1, 2, NUM_PARTIAL_KEEPS))
     turns = np.zeros(len(results) + 1)
@@ -144,4 +153,4 @@ def _solve(compiled: CompiledVariant) -> Playoff:
             break
     else:
         raise RuntimeError(f"the playoff of {variant.name} has not converged: last change {change}")
-    return Playoff(compiled, value, points, paid.argmax(axis=0), results, closing, keeps, turns)
+    return Playoff(compiled, value, points, tables.box.astype(np.int64), results, closing, keeps, turns)
