@@ -15,6 +15,7 @@ Three ways, from the best to the most general:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ from generala_env.solver.evaluation import (
     ExactEvaluation,
     Policy,
     action_regrets,
+    best_actions,
     evaluate_policy,
 )
 from generala_env.solver.solo import SoloSolution, solve_solo
@@ -144,8 +146,26 @@ def play_games(
 
 
 def _play_block(
-    agent: Agent, games: NDArray[Any], seed: int, solution: SoloSolution, deterministic: bool
+    agent: Agent,
+    games: NDArray[Any],
+    seed: int,
+    solution: SoloSolution,
+    deterministic: bool,
+    *,
+    note: Callable[[int, TurnBatch, NDArray[np.bool_], NDArray[np.int64]], None] | None = None,
+    note_win: Callable[[int], None] | None = None,
 ) -> SampledGames:
+    """Play games side by side.
+
+    Args:
+        agent: Who plays.
+        games: (games,) their numbers.
+        seed: Seed of the dice.
+        solution: Optimal play, to measure regret with.
+        deterministic: Take the agent's best actions.
+        note: Told of every batch of decisions: turn, states, masks, actions.
+        note_win: Told of every throw that wins at once.
+    """
     compiled = agent.compiled
     win_points = solution.instant_win_points
     card = np.zeros(len(games), dtype=np.int32)
@@ -168,6 +188,9 @@ def _play_block(
             if win_points is not None:
                 won = served & IS_FIVE_EQUAL[throw] & compiled.instant_win[card[rows]]
                 win[rows[won]] = True
+                if note_win is not None:
+                    for winner in throw[won].tolist():
+                        note_win(winner)
                 playing[rows[won]] = deciding[rows[won]] = False
                 rows, throw, served = rows[~won], throw[~won], served[~won]
                 if not len(rows):
@@ -178,6 +201,8 @@ def _play_block(
             allowed = masks[np.arange(len(rows)), actions]
             illegal += int((~allowed).sum())
             actions = np.where(allowed, actions, masks.argmax(axis=1))
+            if note is not None:
+                note(turn, batch, masks, actions)
             regrets[rows] += action_regrets(solution, batch, masks, actions)
             keeps = actions < NUM_KEEP_ACTIONS
             kept[rows[keeps]] = KEEP_OF_MASK[throw[keeps], actions[keeps]]
@@ -208,10 +233,30 @@ def evaluate_sampled(
     """
     if num_games < 2:
         raise ValueError(f"games: {num_games} is too few for a confidence interval; give at least 2")
-    compiled = agent.compiled
     games = play_games(
         agent, num_games, seed=seed, instant_win=instant_win, deterministic=deterministic, progress=progress
     )
+    return sampled_summary(agent, games, seed=seed, instant_win=instant_win, deterministic=deterministic)
+
+
+def sampled_summary(
+    agent: Agent,
+    games: SampledGames,
+    *,
+    seed: int,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+) -> dict[str, Any]:
+    """Return sampled games as JSON types.
+
+    Args:
+        agent: Who played.
+        games: Two games or more.
+        seed: Seed of the dice.
+        instant_win: How a served Generala that wins was treated.
+        deterministic: Whether the agent took its best actions.
+    """
+    compiled = agent.compiled
     optimal = games.optimal_score
     mean = float(games.scores.mean())
     boxes = [box.value for box in compiled.variant.boxes]
@@ -223,7 +268,7 @@ def evaluate_sampled(
         "deterministic": deterministic,
         "exact": False,
         "seed": seed,
-        "num_games": num_games,
+        "num_games": len(games.scores),
         "mean_score": mean,
         "ci95": list(confidence_interval(games.scores)),
         "std_score": float(games.scores.std(ddof=1)),
@@ -323,13 +368,20 @@ def exact_evaluation(
     )
 
 
-def exact_summary(name: str, evaluation: ExactEvaluation, *, deterministic: bool = True) -> dict[str, Any]:
+def exact_summary(
+    name: str,
+    evaluation: ExactEvaluation,
+    *,
+    deterministic: bool = True,
+    num_blunders: int = DEFAULT_BLUNDERS,
+) -> dict[str, Any]:
     """Return an exact evaluation as JSON types, with the keys of ``evaluate_sampled`` and more.
 
     Args:
         name: The agent's name.
         evaluation: Its evaluation.
         deterministic: Whether its best actions were evaluated.
+        num_blunders: How many of its worst decisions to list.
     """
     variant = evaluation.compiled.variant
     boxes = [box.value for box in variant.boxes]
@@ -366,8 +418,8 @@ def exact_summary(name: str, evaluation: ExactEvaluation, *, deterministic: bool
             **by_box(evaluation.regret_by_box[:-1].sum(axis=1)),
             "instant_win": float(evaluation.regret_by_box[-1].sum()),
         },
-        "blunders": [blunder_summary(evaluation, blunder) for blunder in evaluation.blunders],
-        "gravest": [blunder_summary(evaluation, blunder) for blunder in evaluation.gravest],
+        "blunders": [blunder_summary(evaluation, blunder) for blunder in evaluation.blunders[:num_blunders]],
+        "gravest": [blunder_summary(evaluation, blunder) for blunder in evaluation.gravest[:num_blunders]],
         "scores": evaluation.scores.tolist(),
         "score_probabilities": evaluation.score_probabilities.tolist(),
         "num_states": evaluation.num_states,
@@ -420,3 +472,100 @@ def exact_scalars(evaluation: ExactEvaluation) -> dict[str, float]:
         scalars[f"struck/{box.value}"] = float(evaluation.box_struck[index])
         scalars[f"points/{box.value}"] = float(evaluation.box_points[index])
     return scalars
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision of a game, and what would have been right.
+
+    Attributes:
+        turn: Which turn, from 0.
+        card: The index of the card before it.
+        throw: The index of the dice in ``THROWS``.
+        throw_number: 1 to 3.
+        served: Whether closing counted as served.
+        action: What was done.
+        best_action: What was right.
+        regret: Points lost by it.
+        score: Points after it.
+    """
+
+    turn: int
+    card: int
+    throw: int
+    throw_number: int
+    served: bool
+    action: int
+    best_action: int
+    regret: float
+    score: float
+
+
+@dataclass(frozen=True)
+class GameTrace:
+    """A game decision by decision.
+
+    Attributes:
+        decisions: In order.
+        score: The final score.
+        winning_throw: The throw that won at once, or -1.
+    """
+
+    decisions: tuple[Decision, ...]
+    score: float
+    winning_throw: int
+
+    @property
+    def is_instant_win(self) -> bool:
+        """Whether a served Generala ended the game."""
+        return self.winning_throw >= 0
+
+
+def trace_game(
+    agent: Agent,
+    *,
+    seed: int = EVALUATION_SEED,
+    game: int = 0,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+) -> GameTrace:
+    """Play one game, the same that ``play_games`` plays under that number, and note each decision.
+
+    Args:
+        agent: Who plays.
+        seed: Seed of the dice.
+        game: The number of the game.
+        instant_win: How a served Generala that wins is treated.
+        deterministic: Take the agent's best actions instead of sampling.
+    """
+    decisions: list[Decision] = []
+    winning: list[int] = []
+    solution = solve_solo(agent.compiled, instant_win=instant_win)
+
+    def note(turn: int, batch: TurnBatch, masks: NDArray[np.bool_], actions: NDArray[np.int64]) -> None:
+        best = int(best_actions(solution, batch, masks)[0])
+        lost = float(action_regrets(solution, batch, masks, actions)[0])
+        gained = 0.0
+        if actions[0] >= NUM_KEEP_ACTIONS:
+            status = agent.compiled.card_status[batch.card[0]]
+            box = actions[0] - NUM_KEEP_ACTIONS
+            gained = float(agent.compiled.points[status, box, int(batch.served[0]), batch.throw[0]])
+        score = gained + (decisions[-1].score if decisions else 0.0)
+        decisions.append(
+            Decision(
+                turn=turn,
+                card=int(batch.card[0]),
+                throw=int(batch.throw[0]),
+                throw_number=int(batch.throw_number[0]),
+                served=bool(batch.served[0]),
+                action=int(actions[0]),
+                best_action=best,
+                regret=lost,
+                score=score,
+            )
+        )
+
+    played = _play_block(
+        agent, np.array([game]), seed, solution, deterministic, note=note, note_win=winning.append
+    )
+    return GameTrace(tuple(decisions), float(played.scores[0]), winning[0] if winning else -1)

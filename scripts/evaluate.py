@@ -1,4 +1,8 @@
-"""Evaluate agents on the one-player game: how many points, and what share of the optimum."""
+"""Evaluate agents on the one-player game: how many points, and what share of the optimum.
+
+Games are sampled unless --exact is given, which asks an agent about every decision that its play
+can meet: the exact mean and distribution of scores, and where every lost point is lost.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,29 @@ from rich.table import Table
 
 from agents.base import Agent, agent_names, make_agent
 from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
-from agents.evaluation import DEFAULT_GAMES, EVALUATION_SEED, evaluate_sampled
+from agents.evaluation import (
+    DEFAULT_GAMES,
+    EVALUATION_SEED,
+    SampledGames,
+    exact_evaluation,
+    exact_summary,
+    paired_difference,
+    play_games,
+    sampled_summary,
+)
 from agents.run_folder import RunRules, read_rules
+from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import DEFAULT_VARIANT
+from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
-        epilog="example: python scripts/evaluate.py --agent optimal turn_greedy runs/ppo --variant ruibal",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:\n"
+        "  python scripts/evaluate.py --agent optimal turn_greedy runs/ppo --variant ruibal\n"
+        "  python scripts/evaluate.py --agent runs/ppo --exact --report ppo.html",
     )
     parser.add_argument(
         "--agent",
@@ -30,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         required=True,
         metavar="NAME_OR_RUN",
-        help=f"who plays: {', '.join(agent_names())}, or a run folder; several make a table",
+        help=f"who plays: {', '.join(agent_names())}, or a run folder, which brings its rules along; "
+        "several make a table",
     )
     add_variant_arguments(parser, default=None)
     parser.set_defaults(instant_win=None)
@@ -46,10 +65,30 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=EVALUATION_SEED,
         metavar="N",
-        help="seed of the dice (default %(default)s)",
+        help="seed of the dice, the same for all agents (default %(default)s)",
     )
+    parser.add_argument("--exact", action="store_true", help="evaluate exactly instead of sampling games")
     parser.add_argument(
         "--stochastic", action="store_true", help="let agents sample their actions instead of taking the best"
+    )
+    parser.add_argument(
+        "--blunders",
+        type=positive_int,
+        default=DEFAULT_BLUNDERS,
+        metavar="N",
+        help="how many of the worst decisions an exact evaluation lists (default %(default)s)",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write a self-contained HTML page on the agent; implies --exact",
+    )
+    parser.add_argument(
+        "--language", choices=list(Language), default=Language.EN, help="language of the report (default en)"
+    )
+    parser.add_argument(
+        "--dice", choices=list(DiceSkin), default=DiceSkin.STANDARD, help="dice drawn in the report"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
@@ -61,66 +100,231 @@ def _rules(arguments: argparse.Namespace) -> RunRules:
     if arguments.variant is None:
         folders = [Path(agent) for agent in arguments.agents if agent not in agent_names()]
         run = next((read_rules(folder) for folder in folders if folder.is_dir()), None)
-    if run is not None:
-        variant = run.variant if not arguments.overrides else variant_from(run.variant, arguments.overrides)
-        return RunRules(variant, run.instant_win if arguments.instant_win is None else arguments.instant_win)
-    variant = variant_from(arguments.variant or DEFAULT_VARIANT, arguments.overrides)
-    return RunRules(variant, "perfect" if arguments.instant_win is None else arguments.instant_win)
+    base = run.variant if run is not None else arguments.variant or DEFAULT_VARIANT
+    instant_win = arguments.instant_win
+    if instant_win is None:
+        instant_win = run.instant_win if run is not None else "perfect"
+    return RunRules(variant_from(base, arguments.overrides), instant_win)
 
 
-def _print_table(results: Sequence[dict[str, Any]]) -> None:
-    first = results[0]
-    win = first["instant_win_points"]
-    table = Table(
-        title=f"{first['variant']}, a served Generala that wins "
-        + ("plays on" if win is None else f"pays {win:g}"),
-        caption=f"{first['num_games']:,} games with the same dice; optimum {first['optimal_score']:.3f}",
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.games < 2:
+        raise UsageError(f"--games: {arguments.games} is too few for a confidence interval; give at least 2")
+    if arguments.report is None:
+        return
+    if len(arguments.agents) > 1:
+        raise UsageError(f"--report: a report is on one agent, and {len(arguments.agents)} were given")
+    if not arguments.report.parent.is_dir():
+        raise UsageError(f"--report: {str(arguments.report.parent)!r} is not a folder")
+    if arguments.report.is_dir():
+        raise UsageError(f"--report: {str(arguments.report)!r} is a folder, not a file to write")
+
+
+def _title(result: dict[str, Any]) -> str:
+    win = result["instant_win_points"]
+    return f"{result['variant']}, a served Generala that wins " + (
+        "plays on" if win is None else f"pays {win:g}"
     )
-    table.add_column("agent", overflow="fold")
-    for column in ("mean score", "95 % interval", "of optimum", "st. dev.", "illegal"):
-        table.add_column(column, justify="right", no_wrap=True)
+
+
+def _add_columns(table: Table, *columns: str) -> None:
+    for column in columns:
+        table.add_column(column, justify="right")
+
+
+def _with_interval(mean: float, interval: Sequence[float]) -> str:
+    return f"{mean:.3f} ± {(interval[1] - interval[0]) / 2:.3f}"
+
+
+def _print_sampled(results: Sequence[dict[str, Any]], console: Console) -> None:
+    first = results[0]
+    table = Table(
+        title=_title(first),
+        caption=f"{first['num_games']:,} games with the same dice, 95 % intervals; optimum "
+        f"{first['optimal_score']:.3f}. Luck-adjusted: the same mean without the luck of the dice.",
+    )
+    table.add_column("agent", overflow="fold", min_width=11)
+    _add_columns(table, "mean score", "luck-adjusted", "of optimum", "illegal")
     for result in results:
-        low, high = result["ci95"]
+        table.add_row(
+            result["agent"],
+            _with_interval(result["mean_score"], result["ci95"]),
+            _with_interval(result["luck_adjusted_mean"], result["luck_adjusted_ci95"]),
+            f"{100 * result['optimality']:.2f} %",
+            str(result["illegal_actions"]),
+        )
+    console.print(table)
+    for result in results[1:]:
+        paired = result["difference_to_first"]
+        console.print(
+            f"{result['agent']} less {first['agent']}, game by game: "
+            f"{_with_interval(paired['mean'], paired['ci95'])} points"
+        )
+
+
+def _print_exact(results: Sequence[dict[str, Any]], console: Console) -> None:
+    table = Table(
+        title=_title(results[0]), caption=f"exact values; optimum {results[0]['optimal_score']:.6f}"
+    )
+    table.add_column("agent", overflow="fold", min_width=11)
+    _add_columns(table, "score", "st. dev.", "of optimum", "lost", "illegal")
+    for result in results:
         table.add_row(
             result["agent"],
             f"{result['mean_score']:.3f}",
-            f"{low:.2f} to {high:.2f}",
-            f"{100 * result['optimality']:.2f} %",
-            f"{result['std_score']:.2f}",
+            f"{result['std_score']:.3f}",
+            f"{100 * result['optimality']:.3f} %",
+            f"{result['regret']:.3f}",
             str(result["illegal_actions"]),
         )
-    Console().print(table)
+    console.print(table)
 
 
-def _evaluate(agent: Agent, arguments: argparse.Namespace, rules: RunRules) -> dict[str, Any]:
-    return evaluate_sampled(
+def _open_boxes(opened: Sequence[str], boxes: Sequence[str]) -> str:
+    closed = [box for box in boxes if box not in opened]
+    if not closed:
+        return "all"
+    return "all but " + " ".join(closed) if len(closed) < len(opened) else " ".join(opened)
+
+
+def _print_details(result: dict[str, Any], console: Console) -> None:
+    """Print where one agent loses its points."""
+    table = Table(title="by box")
+    table.add_column("box")
+    _add_columns(table, "points", "scored", "struck", "lost in its turns", "lost while open")
+    for box, points in result["points_by_box"].items():
+        table.add_row(
+            box,
+            f"{points:.3f}",
+            f"{100 * result['scored_by_box'][box]:.2f} %",
+            f"{100 * result['struck_by_box'][box]:.2f} %",
+            f"{result['regret_by_box'][box]:.4f}",
+            f"{result['regret_while_box_open'][box]:.4f}",
+        )
+    console.print(table)
+    kinds = (f"{kind.replace('_', ' ')} {lost:.4f}" for kind, lost in result["regret_by_kind"].items())
+    console.print(f"points lost by kind: {', '.join(kinds)}")
+    by_throw = ", ".join(f"{lost:.4f}" for lost in result["regret_by_throw"])
+    console.print(f"points lost by throw: {by_throw}")
+    console.print(f"points lost by round: {', '.join(f'{lost:.4f}' for lost in result['regret_by_round'])}")
+    if not result["blunders"]:
+        return
+    table = Table(title="costliest decisions")
+    for column in ("dice", "throw", "open", "did", "better"):
+        table.add_column(column)
+    _add_columns(table, "loses", "a game")
+    for blunder in result["blunders"]:
+        locked = " ".join(map(str, blunder["locked"]))
+        table.add_row(
+            " ".join(map(str, blunder["dice"])) + (f" (locked {locked})" if locked else ""),
+            str(blunder["throw"]),
+            _open_boxes(blunder["open_boxes"], list(result["points_by_box"])),
+            blunder["action"],
+            blunder["best_action"],
+            f"{blunder['regret']:.3f}",
+            f"{blunder['cost']:.5f}",
+        )
+    console.print(table)
+
+
+def _sample(made: Sequence[Agent], arguments: argparse.Namespace, rules: RunRules) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = []
+    first: SampledGames | None = None
+    for agent in made:
+        games = play_games(
+            agent,
+            arguments.games,
+            seed=arguments.seed,
+            instant_win=rules.instant_win,
+            deterministic=not arguments.stochastic,
+            progress=sys.stderr.isatty(),
+        )
+        result = sampled_summary(
+            agent,
+            games,
+            seed=arguments.seed,
+            instant_win=rules.instant_win,
+            deterministic=not arguments.stochastic,
+        )
+        if first is None:
+            first = games
+        else:
+            paired = paired_difference(games.scores, first.scores)
+            result["difference_to_first"] = {
+                "mean": paired.mean,
+                "ci95": list(paired.ci95),
+                "variance_ratio": paired.variance_ratio,
+            }
+        results.append(result)
+    return results
+
+
+def _evaluate_exactly(
+    agent: Agent, arguments: argparse.Namespace, rules: RunRules, num_blunders: int
+) -> ExactEvaluation:
+    return exact_evaluation(
         agent,
-        arguments.games,
-        seed=arguments.seed,
         instant_win=rules.instant_win,
         deterministic=not arguments.stochastic,
+        num_blunders=num_blunders,
         progress=sys.stderr.isatty(),
     )
+
+
+def _write_report(agent: Agent, arguments: argparse.Namespace, rules: RunRules) -> ExactEvaluation:
+    from agents.report import REPORT_BLUNDERS, render_report, write_text
+
+    evaluation = _evaluate_exactly(agent, arguments, rules, max(REPORT_BLUNDERS, arguments.blunders))
+    page = render_report(
+        agent,
+        evaluation,
+        language=arguments.language,
+        dice=arguments.dice,
+        seed=arguments.seed,
+        deterministic=not arguments.stochastic,
+    )
+    write_text(arguments.report, page)
+    return evaluation
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     arguments = _parser().parse_args(argv)
-    if arguments.games < 2:
-        raise UsageError(f"--games: {arguments.games} is too few for a confidence interval; give at least 2")
+    _check(arguments)
     rules = _rules(arguments)
     # All are made before the first plays, so that a mistake in the last costs no time.
     made = [
         make_agent(spec, rules.variant, instant_win=rules.instant_win, seed=arguments.seed)
         for spec in arguments.agents
     ]
-    results = [_evaluate(agent, arguments, rules) for agent in made]
-    if not arguments.json:
-        _print_table(results)
-    elif len(results) == 1:
-        print_json(results[0])
+    is_exact = arguments.exact or arguments.report is not None
+    if is_exact:
+        evaluations = [
+            _write_report(agent, arguments, rules)
+            if arguments.report is not None
+            else _evaluate_exactly(agent, arguments, rules, arguments.blunders)
+            for agent in made
+        ]
+        results = [
+            exact_summary(
+                agent.name,
+                evaluation,
+                deterministic=not arguments.stochastic,
+                num_blunders=arguments.blunders,
+            )
+            for agent, evaluation in zip(made, evaluations, strict=True)
+        ]
     else:
-        print_json({"agents": results})
+        results = _sample(made, arguments, rules)
+    if arguments.json:
+        print_json(results[0] if len(results) == 1 else {"agents": results})
+        return
+    console = Console()
+    (_print_exact if is_exact else _print_sampled)(results, console)
+    if is_exact and len(results) == 1:
+        _print_details(results[0], console)
+    if arguments.report is not None:
+        console.print(f"report: {arguments.report}", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -83,3 +83,50 @@ def test_a_folder_that_is_no_run_is_refused(capsys: pytest.CaptureFixture[str], 
     assert "YAML" in fail(capsys, "--agent", str(tmp_path))
     (tmp_path / "config.yaml").write_text("variant: nosuch")
     assert "nosuch" in fail(capsys, "--agent", str(tmp_path))
+
+
+SMALL = ("--variant", "ruibal", "--set", "boxes=ones sixes escalera poker")
+
+
+def test_exact_evaluation_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
+    result = run_json(capsys, "--agent", "turn_greedy", "--exact", "--blunders", "2", *SMALL)
+    assert result["exact"] is True
+    assert result["ci95"] == [result["mean_score"]] * 2
+    lost = result["optimal_score"] - result["mean_score"]
+    assert lost > 0
+    assert result["regret"] == pytest.approx(lost, abs=1e-9)
+    assert len(result["blunders"]) == 2
+    rows = run_json(capsys, "--agent", "optimal", "random", "--exact", *SMALL)["agents"]
+    assert rows[0]["optimality"] == pytest.approx(1.0, abs=1e-12)
+    assert rows[1]["optimality"] < 0.6
+
+
+def test_exact_evaluation_prints_where_points_are_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--agent", "turn_greedy", "--exact", *SMALL])
+    shown = capsys.readouterr().out
+    assert "costliest decisions" in shown
+    assert "points lost by kind: wrong keep" in shown
+
+
+def test_several_agents_are_compared_game_by_game(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = run_json(capsys, "--agent", "turn_greedy", "tips", "--games", "300", *SMALL)["agents"]
+    assert "difference_to_first" not in rows[0]
+    paired = rows[1]["difference_to_first"]
+    assert paired["mean"] == pytest.approx(rows[1]["mean_score"] - rows[0]["mean_score"])
+
+
+def test_a_report_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    report = tmp_path / "out.html"
+    options = ("--report", str(report), "--language", "pt", "--dice", "poker")
+    result = run_json(capsys, "--agent", "turn_greedy", *options, *SMALL)
+    assert result["exact"] is True
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert list(tmp_path.iterdir()) == [report]
+
+
+def test_reports_that_cannot_be_written_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "one agent" in fail(capsys, "--agent", "tips", "random", "--report", str(tmp_path / "a.html"))
+    assert "not a folder" in fail(capsys, "--agent", "tips", "--report", str(tmp_path / "no" / "a.html"))
+    assert "is a folder" in fail(capsys, "--agent", "tips", "--report", str(tmp_path))
