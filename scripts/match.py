@@ -1,0 +1,174 @@
+"""Let agents play Generala against each other, every seat rotation on the same dice."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.evaluation import EVALUATION_SEED
+from agents.match import compare_agents
+from agents.opponents import make_seat_agent, seat_agent_names
+from generala_env.envs.dealing import FirstSeat
+
+DEFAULT_GAMES = 10_000
+
+
+def _first_player(text: str) -> FirstSeat:
+    if text == "variant":
+        return "variant"
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither variant nor a seat, counted from 0")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="examples: python scripts/match.py --agents solo_optimal tips --variant doble --games 10000; "
+        "python scripts/match.py --agents race solo_optimal tips random --seats 2 --json",
+    )
+    parser.add_argument(
+        "--agents",
+        nargs="+",
+        required=True,
+        metavar="AGENT",
+        help=f"two or more names or run folders; names: {', '.join(seat_agent_names())}",
+    )
+    add_variant_arguments(parser)
+    parser.add_argument(
+        "--games",
+        type=positive_int,
+        default=DEFAULT_GAMES,
+        metavar="N",
+        help=f"games of each table, rounded up to whole seat rotations (default {DEFAULT_GAMES:,})",
+    )
+    parser.add_argument(
+        "--seats",
+        type=positive_int,
+        metavar="N",
+        help="players of each table: every choice of N of the agents plays one table "
+        "(default: all agents at one table)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=EVALUATION_SEED, metavar="N", help="seed of the dice and of the agents"
+    )
+    parser.add_argument(
+        "--first-player",
+        type=_first_player,
+        default="variant",
+        metavar="WHO",
+        help="variant, for the rule of the variant (default), or the seat that starts every game",
+    )
+    parser.add_argument("--stochastic", action="store_true", help="let agents sample their actions")
+    parser.add_argument(
+        "--store", type=Path, metavar="DIR", help="folder of solved two-player games, for duel_optimal"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    return parser
+
+
+def run_match(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Play the match that the arguments describe and return the result as JSON types."""
+    variant = variant_from(arguments.variant, arguments.overrides)
+    num_agents = len(arguments.agents)
+    num_seats = num_agents if arguments.seats is None else arguments.seats
+    if num_agents < 2:
+        raise UsageError(f"--agents: {num_agents} agent cannot play a match; give two or more")
+    if not 2 <= num_seats <= num_agents:
+        raise UsageError(f"--seats: {num_seats} is not from 2 to the number of agents, {num_agents}")
+    agents = [
+        make_seat_agent(
+            name,
+            variant,
+            num_players=num_seats,
+            instant_win=arguments.instant_win,
+            seed=arguments.seed + index,
+            store=arguments.store,
+        )
+        for index, name in enumerate(arguments.agents)
+    ]
+    try:
+        return compare_agents(
+            agents,
+            arguments.games,
+            num_seats=num_seats,
+            seed=arguments.seed,
+            first_player=arguments.first_player,
+            deterministic=not arguments.stochastic,
+            progress=not arguments.json or sys.stderr.isatty(),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _interval(value: dict[str, Any], *, percent: bool) -> str:
+    scale, digits = (100.0, 2) if percent else (1.0, 2)
+    half = (value["ci95"][1] - value["ci95"][0]) / 2 * scale
+    return f"{value['mean'] * scale:.{digits}f} ± {half:.{digits}f}"
+
+
+def _print(result: dict[str, Any], console: Console) -> None:
+    for played in result["tables"]:
+        title = f"{result['variant']}: {played['num_games']:,} games"
+        table = Table(title=title, caption="± half a 95 % interval over deals; a draw is a shared win")
+        table.add_column("agent", no_wrap=True)
+        for heading in ("win share %", "draws %", "starting %", "mean score", "instant %"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for row in played["agents"]:
+            starting = row["win_share_starting"]
+            table.add_row(
+                row["agent"],
+                _interval(row["win_share"], percent=True),
+                _interval(row["draws"], percent=True),
+                "" if starting is None else f"{100 * starting:.2f}",
+                _interval(row["score"], percent=False),
+                f"{100 * row['instant_wins']:.2f}",
+            )
+        console.print(table)
+        decided = ", ".join(f"{how} {count:,}" for how, count in played["decided_by"].items())
+        console.print(f"decided by: {decided}")
+        for row in played["agents"]:
+            if row["illegal_actions"]:
+                console.print(f"{row['agent']}: {row['illegal_actions']:,} illegal actions were replaced")
+    cross = Table(title="How often the row ends ahead of the column, % (points more per game)")
+    cross.add_column("", no_wrap=True)
+    for label in result["agents"]:
+        cross.add_column(label, justify="right")
+    cells = {}
+    for pair in result["pairs"]:
+        first, second = pair["agents"]
+        ahead, margin = pair["ahead"], pair["score_difference"]["mean"]
+        half = (ahead["ci95"][1] - ahead["ci95"][0]) / 2
+        cells[first, second] = f"{100 * ahead['mean']:.2f} ± {100 * half:.2f} ({margin:+.2f})"
+        cells[second, first] = f"{100 - 100 * ahead['mean']:.2f} ± {100 * half:.2f} ({-margin:+.2f})"
+    for row in result["agents"]:
+        cross.add_row(row, *(cells.get((row, column), "") for column in result["agents"]))
+    console.print(cross)
+    ratings = Table(title="Ratings of the field (Plackett-Luce; 25 at the start)")
+    ratings.add_column("agent")
+    for heading in ("rating", "deviation", "rating - 3 deviations"):
+        ratings.add_column(heading, justify="right")
+    for row in sorted(result["ratings"], key=lambda row: -row["mu"]):
+        ratings.add_row(row["agent"], f"{row['mu']:.2f}", f"{row['sigma']:.2f}", f"{row['ordinal']:.2f}")
+    console.print(ratings)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    arguments = _parser().parse_args(argv)
+    result = run_match(arguments)
+    if arguments.json:
+        print_json(result)
+    else:
+        _print(result, Console())
+
+
+if __name__ == "__main__":
+    run_command(main, None)
