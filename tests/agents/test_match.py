@@ -29,10 +29,6 @@ from generala_env.rules.game import GameState
 from generala_env.rules.variants import PRESETS
 
 FIELDS = {2: ("tips", "race"), 3: ("turn_greedy", "race", "tips")}
-    2: ("tips", "race"),
-    3: ("turn_greedy", "race", "tips"),
-    4: ("race", "solo_optimal", "optimal", "tips"),
-}
 
 
 def field(variant: str, names: tuple[str, ...]) -> list[Player]:
