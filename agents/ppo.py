@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer, MaskableRolloutBufferSamples
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
@@ -23,6 +24,7 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch.nn import functional
 
+from agents.fused import FusedUpdate, can_fuse
 from agents.networks import MaskedActorCriticPolicy, MultisetKeepPolicy
 from agents.vec_env import GeneralaVecEnv
 
@@ -63,26 +65,45 @@ class RolloutArrays(MaskableRolloutBuffer):
         Args:
             batch_size: Decisions per minibatch; ``None`` for all.
         """
+        tensors = [torch.from_numpy(array).to(self.device) for array in self.flat()]
+        observations, masks, actions, log_probs, advantages, returns, values = tensors
+        ordered = (observations, actions[:, None], values, log_probs, advantages, returns, masks)
+        for rows in self.minibatches(batch_size):
+            chosen = torch.from_numpy(rows).to(self.device)
+            yield MaskableRolloutBufferSamples(*(tensor.index_select(0, chosen) for tensor in ordered))
+
+    def flat(self) -> tuple[NDArray[Any], ...]:
+        """Return all decisions, by step and then by environment, without copying.
+
+        Returns:
+            Observations (size, width), masks (size, num_actions), actions, old log probabilities,
+            advantages, returns and old values (size,).
+        """
         assert self.full
+        size = self.buffer_size * self.n_envs
+        return (
+            self.observations.reshape(size, *self.obs_shape),
+            self.action_masks.reshape(size, self.mask_dims),
+            self.actions.reshape(size),
+            self.log_probs.reshape(size),
+            self.advantages.reshape(size),
+            self.returns.reshape(size),
+            self.values.reshape(size),
+        )
+
+    def minibatches(self, batch_size: int | None) -> Generator[NDArray[np.int64], None, None]:
+        """Yield the rows of ``flat()`` in minibatches, in the random order that the parent would draw.
+
+        Args:
+            batch_size: Decisions per minibatch; ``None`` for all.
+        """
         size = self.buffer_size * self.n_envs
         order = np.random.permutation(size)  # noqa: NPY002 - the generator of stable-baselines3
         # The parent counts by environment first, the arrays lie by step first.
         order = order % self.buffer_size * self.n_envs + order // self.buffer_size
-        rows = torch.from_numpy(order)
-        arrays = (
-            self.observations.reshape(size, *self.obs_shape),
-            self.actions.reshape(size, self.action_dim),
-            self.values.reshape(size),
-            self.log_probs.reshape(size),
-            self.advantages.reshape(size),
-            self.returns.reshape(size),
-            self.action_masks.reshape(size, self.mask_dims),
-        )
-        tensors = [torch.from_numpy(array).to(self.device) for array in arrays]
         step = size if batch_size is None else batch_size
         for start in range(0, size, step):
-            chosen = rows[start : start + step].to(self.device)
-            yield MaskableRolloutBufferSamples(*(tensor.index_select(0, chosen) for tensor in tensors))
+            yield order[start : start + step]
 
 
 class PPO(MaskablePPO):
@@ -92,6 +113,9 @@ class PPO(MaskablePPO):
     ``MaskablePPO`` accepts is collected from by the parent's own code. ``policy`` may also be
     ``"MultisetKeepPolicy"``. ``ent_coef`` may be a function of the remaining progress.
     """
+
+    fuses_updates: bool = True
+    """Whether to update networks that ``agents.fused`` knows by hand instead of by autograd."""
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         **MaskablePPO.policy_aliases,
@@ -212,26 +236,10 @@ class PPO(MaskablePPO):
         clip_range = self.clip_range(progress)  # type: ignore[operator]
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         ent_coef = self.entropy_schedule(progress)
-        parameters = list(policy.parameters())
-        seen: list[torch.Tensor] = []
-        last_epoch = 0
-        goes_on = True
-        for _ in range(self.n_epochs):
-            last_epoch = len(seen)
-            for batch in buffer.get(self.batch_size):
-                losses = self.losses(batch, clip_range, ent_coef, clip_range_vf)
-                seen.append(torch.stack([part.detach() for part in losses]))
-                if self.target_kl is not None and losses.approx_kl.item() > 1.5 * self.target_kl:
-                    goes_on = False
-                    break
-                policy.optimizer.zero_grad(set_to_none=False)
-                losses.loss.backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
-                policy.optimizer.step()
-            self._n_updates += 1
-            if not goes_on:
-                break
-        figures = torch.stack(seen).cpu().numpy()
+        if self.fuses_updates and isinstance(buffer, RolloutArrays) and can_fuse(policy):
+            figures, last_epoch = self._update_fused(buffer, clip_range, ent_coef, clip_range_vf)
+        else:
+            figures, last_epoch = self._update(clip_range, ent_coef, clip_range_vf)
         mean = Losses(*figures.mean(axis=0))
         record = self.logger.record
         record("train/entropy_loss", mean.entropy)
@@ -246,6 +254,69 @@ class PPO(MaskablePPO):
         record("train/ent_coef", ent_coef)
         if clip_range_vf is not None:
             record("train/clip_range_vf", clip_range_vf)
+
+    def _is_too_far(self, approx_kl: float) -> bool:
+        return self.target_kl is not None and approx_kl > 1.5 * self.target_kl
+
+    def _update(
+        self, clip_range: float, ent_coef: float, clip_range_vf: float | None
+    ) -> tuple[NDArray[Any], int]:
+        """Run all epochs with autograd and the policy's optimizer.
+
+        Returns:
+            (minibatches, 6), the figures as in ``Losses``, and where the last epoch begins.
+        """
+        policy = self.policy
+        parameters = list(policy.parameters())
+        seen: list[torch.Tensor] = []
+        last_epoch = 0
+        for _ in range(self.n_epochs):
+            last_epoch = len(seen)
+            self._n_updates += 1
+            for batch in self.rollout_buffer.get(self.batch_size):
+                losses = self.losses(batch, clip_range, ent_coef, clip_range_vf)
+                seen.append(torch.stack([part.detach() for part in losses]))
+                if self.target_kl is not None and self._is_too_far(losses.approx_kl.item()):
+                    return torch.stack(seen).cpu().numpy(), last_epoch
+                policy.optimizer.zero_grad(set_to_none=False)
+                losses.loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+                policy.optimizer.step()
+        return torch.stack(seen).cpu().numpy(), last_epoch
+
+    def _update_fused(
+        self, buffer: RolloutArrays, clip_range: float, ent_coef: float, clip_range_vf: float | None
+    ) -> tuple[NDArray[Any], int]:
+        """Like ``_update``, by ``FusedUpdate``: the same minibatches, the same results to rounding."""
+        update = FusedUpdate(self.policy)  # type: ignore[arg-type]
+        arrays = buffer.flat()
+        update.begin(arrays[0])
+        seen: list[NDArray[np.float64]] = []
+        last_epoch = 0
+        is_over = False
+        with torch.inference_mode():
+            for _ in range(self.n_epochs):
+                last_epoch = len(seen)
+                self._n_updates += 1
+                for rows in buffer.minibatches(self.batch_size):
+                    figures = update.gradients_of(
+                        rows,
+                        arrays[1:],
+                        normalize=self.normalize_advantage,
+                        clip_range=clip_range,
+                        clip_range_vf=clip_range_vf,
+                        ent_coef=ent_coef,
+                        vf_coef=self.vf_coef,
+                    )
+                    seen.append(figures)
+                    is_over = self._is_too_far(figures[4])
+                    if is_over:
+                        break
+                    update.step(self.max_grad_norm)
+                if is_over:
+                    break
+        update.write_back()
+        return np.stack(seen), last_epoch
 
     # --- saving ---------------------------------------------------------------------------
 

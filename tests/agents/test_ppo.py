@@ -14,6 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
+from agents.fused import FusedUpdate, can_fuse
 from agents.networks import masked_log_softmax
 from agents.ppo import PPO, RolloutArrays
 from agents.vec_env import GeneralaVecEnv
@@ -67,6 +68,7 @@ def test_losses_and_gradients_equal_the_parents(changes: dict[str, Any]) -> None
             parameter.add_(0.2 * torch.randn_like(parameter))
     stock = stock_twin(model, **whole)
     logged = []
+    model.fuses_updates = False
     each: Any
     for each in (model, stock):
         each._current_progress_remaining = 1.0
@@ -74,15 +76,97 @@ def test_losses_and_gradients_equal_the_parents(changes: dict[str, Any]) -> None
         np.random.seed(0)  # noqa: NPY002 - the generator of stable-baselines3
         each.train()
         logged.append(dict(each.logger.name_to_value))
-    for name in ("loss", "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction"):
-        assert logged[0][f"train/{name}"] == pytest.approx(logged[1][f"train/{name}"], rel=1e-4, abs=1e-6)
+    update, figures = fused_gradients(model, changes)
+    names = ("loss", "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction")
+    for name, fused in zip(names, figures, strict=True):
+        expected = pytest.approx(logged[1][f"train/{name}"], rel=1e-4, abs=1e-6)
+        assert logged[0][f"train/{name}"] == expected
+        assert fused == expected
     assert logged[1]["train/clip_fraction"] > 0.05
     gradients = 0
+    own = {id(parameter): flat for parameter, flat in update.named_gradients()}
     for (name, ours), theirs in zip(model.policy.named_parameters(), stock.policy.parameters(), strict=True):
         assert theirs.grad is not None
         torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-6, msg=name)
+        torch.testing.assert_close(own[id(ours)], theirs.grad, rtol=1e-3, atol=1e-6, msg=name)
         gradients += int((theirs.grad != 0).sum())
     assert gradients > 1000
+
+
+def fused_gradients(model: PPO, changes: dict[str, Any]) -> tuple[FusedUpdate, Any]:
+    """Return the gradients of one minibatch of everything, differentiated by hand."""
+    buffer = model.rollout_buffer
+    assert isinstance(buffer, RolloutArrays)
+    assert can_fuse(model.policy)
+    update = FusedUpdate(model.policy)  # type: ignore[arg-type]
+    arrays = buffer.flat()
+    update.begin(arrays[0])
+    figures = update.gradients_of(
+        np.random.default_rng(0).permutation(len(arrays[0])),
+        arrays[1:],
+        normalize=changes.get("normalize_advantage", True),
+        clip_range=0.2,
+        clip_range_vf=changes.get("clip_range_vf"),
+        ent_coef=OPTIONS["ent_coef"],
+        vf_coef=0.5,
+    )
+    return update, figures
+
+
+@pytest.mark.parametrize("canonical", [True, False])
+@pytest.mark.parametrize(
+    "policy_kwargs", [{}, {"net_arch": {"pi": [24], "vf": [40, 16, 8]}, "activation_fn": torch.nn.Tanh}]
+)
+def test_gradients_of_keeps_equal_autograds(policy_kwargs: dict[str, Any], canonical: bool) -> None:
+    """Where keeps are gathered, and where several ids share one score."""
+    env = GeneralaVecEnv(8, "doble_fija", reward_scale=0.1, canonical_keeps=canonical)
+    model = silent(PPO("MultisetKeepPolicy", env, **{**OPTIONS, "policy_kwargs": policy_kwargs}))
+    fill(model)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    losses = model.losses(next(model.rollout_buffer.get(None)), 0.2, OPTIONS["ent_coef"])
+    losses.loss.backward()
+    update, figures = fused_gradients(model, {})
+    for fused, expected in zip(figures, losses, strict=True):
+        assert fused == pytest.approx(expected.item(), rel=1e-3, abs=1e-5)
+    for parameter, gradient in update.named_gradients():
+        assert (gradient != 0).any()
+        torch.testing.assert_close(gradient, parameter.grad, rtol=2e-3, atol=1e-6)
+
+
+def test_fused_updates_train_as_autograd_does() -> None:
+    """The same minibatches, clipping and Adam, over several updates and through its saved state."""
+    models = []
+    for fuses in (True, False):
+        env = GeneralaVecEnv(8, reward_scale=0.1)
+        changes = {"max_grad_norm": 0.05, "policy_kwargs": {"net_arch": [32]}}
+        model = silent(PPO("MultisetKeepPolicy", env, **{**OPTIONS, **changes}))
+        model.fuses_updates = fuses
+        model.learn(3 * 8 * 16)
+        models.append(model)
+    ours, theirs = models
+    for left, right in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-3, atol=1e-5)
+    left_state, right_state = (model.policy.optimizer.state_dict()["state"] for model in models)
+    assert left_state.keys() == right_state.keys()
+    for key, moments in left_state.items():
+        for name, value in moments.items():
+            torch.testing.assert_close(value, right_state[key][name], rtol=1e-2, atol=1e-6)
+
+
+def test_other_networks_are_left_to_autograd() -> None:
+    env = GeneralaVecEnv(4)
+    for policy_kwargs in (
+        {"activation_fn": torch.nn.GELU},
+        {"optimizer_class": torch.optim.SGD},
+        {"optimizer_kwargs": {"weight_decay": 0.1}},
+        {"share_features_extractor": False},
+    ):
+        model = silent(PPO("MlpPolicy", env, **{**OPTIONS, "policy_kwargs": policy_kwargs}))
+        assert not can_fuse(model.policy)
+        model.learn(64)
 
 
 def test_training_equals_the_parents() -> None:
