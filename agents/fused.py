@@ -3,12 +3,13 @@
 For networks of linear layers with tanh or rectified units, this does what autograd and
 ``torch.optim.Adam`` would do, without their work for each small tensor: weights, gradients and
 Adam's moments lie in one flat array each, the loss and its gradient are one pass over the legal
-actions, and clipping and Adam are one over the weights. The results agree with autograd's to
+actions, and Adam is one over the weights. The results agree with autograd's to
 rounding, which the tests check for gradients and for whole trainings.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numba
@@ -163,7 +164,7 @@ def _sum_of_squares(gradients: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _clip_and_adam(
+def _adam(
     weights: Any,
     gradients: Any,
     first: Any,
@@ -173,9 +174,9 @@ def _clip_and_adam(
     beta1: Any,
     beta2: Any,
     eps: Any,
-    max_norm: Any,
+    scale: Any,
 ) -> None:
-    """Clip the gradient by its norm and take one step of Adam.
+    """Take one step of Adam with scaled gradients.
 
     D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization" (2015), algorithm 1, with
     the bias corrections applied as in ``torch.optim.Adam``.
@@ -190,17 +191,16 @@ def _clip_and_adam(
         beta1: Decay of the first moment.
         beta2: Decay of the second moment.
         eps: Added to the denominator.
-        max_norm: The largest norm of the gradient.
+        scale: What the gradients are multiplied by.
     """
-    norm = np.sqrt(_sum_of_squares(gradients))
-    scale = np.float32(min(max_norm / (norm + 1e-6), 1.0)) if norm == norm else np.float32(np.nan)
+    factor = np.float32(scale)
     size = np.float32(learning_rate / (1.0 - beta1**step))
     correction = np.float32(1.0 / np.sqrt(1.0 - beta2**step))
     keep1, keep2 = np.float32(beta1), np.float32(beta2)
     new1, new2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
     small = np.float32(eps)
     for i in range(weights.shape[0]):
-        gradient = gradients[i] * scale
+        gradient = gradients[i] * factor
         first[i] = keep1 * first[i] + new1 * gradient
         second[i] = keep2 * second[i] + new2 * gradient * gradient
         weights[i] -= size * first[i] / (np.sqrt(second[i]) * correction + small)
@@ -449,10 +449,14 @@ class FusedUpdate:
         self.critic.backward(features)
         return figures
 
-    def step(self, max_grad_norm: float) -> None:
-        """Clip the gradients and move the weights."""
+    def norm(self) -> float:
+        """Return the norm of the gradients last computed, over all weights."""
+        return math.sqrt(_sum_of_squares(self.gradients.numpy()))
+
+    def step(self, scale: float = 1.0) -> None:
+        """Move the weights along the gradients times ``scale``."""
         self.steps += 1
-        _clip_and_adam(
+        _adam(
             self.weights.numpy(),
             self.gradients.numpy(),
             self.first.numpy(),
@@ -462,7 +466,7 @@ class FusedUpdate:
             self.betas[0],
             self.betas[1],
             self.eps,
-            max_grad_norm,
+            scale,
         )
 
     def write_back(self) -> None:

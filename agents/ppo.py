@@ -7,6 +7,7 @@ optimizer is fused. ``ent_coef`` may be a schedule, like the learning rate and t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -65,12 +66,19 @@ class RolloutArrays(MaskableRolloutBuffer):
         Args:
             batch_size: Decisions per minibatch; ``None`` for all.
         """
-        tensors = [torch.from_numpy(array).to(self.device) for array in self.flat()]
-        observations, masks, actions, log_probs, advantages, returns, values = tensors
-        ordered = (observations, actions[:, None], values, log_probs, advantages, returns, masks)
         for rows in self.minibatches(batch_size):
-            chosen = torch.from_numpy(rows).to(self.device)
-            yield MaskableRolloutBufferSamples(*(tensor.index_select(0, chosen) for tensor in ordered))
+            yield self.batch(rows)
+
+    def batch(self, rows: NDArray[np.int64]) -> MaskableRolloutBufferSamples:
+        """Return the decisions in the given rows of ``flat()``."""
+        observations, masks, actions, log_probs, advantages, returns, values = (
+            torch.from_numpy(array) for array in self.flat()
+        )
+        ordered = (observations, actions[:, None], values, log_probs, advantages, returns, masks)
+        chosen = torch.from_numpy(rows)
+        return MaskableRolloutBufferSamples(
+            *(tensor.index_select(0, chosen).to(self.device) for tensor in ordered)
+        )
 
     def flat(self) -> tuple[NDArray[Any], ...]:
         """Return all decisions, by step and then by environment, without copying.
@@ -294,7 +302,7 @@ class PPO(MaskablePPO):
         seen: list[NDArray[np.float64]] = []
         last_epoch = 0
         is_over = False
-        with torch.inference_mode():
+        with torch.no_grad():
             for _ in range(self.n_epochs):
                 last_epoch = len(seen)
                 self._n_updates += 1
@@ -312,11 +320,29 @@ class PPO(MaskablePPO):
                     is_over = self._is_too_far(figures[4])
                     if is_over:
                         break
-                    update.step(self.max_grad_norm)
+                    norm = update.norm()
+                    if not math.isfinite(norm):
+                        update.write_back()
+                        self._retrace(rows, clip_range, ent_coef, clip_range_vf)
+                    # As torch.nn.utils.clip_grad_norm_ does.
+                    update.step(min(self.max_grad_norm / (norm + 1e-6), 1.0))
                 if is_over:
                     break
         update.write_back()
         return np.stack(seen), last_epoch
+
+    def _retrace(
+        self, rows: NDArray[np.int64], clip_range: float, ent_coef: float, clip_range_vf: float | None
+    ) -> None:
+        """Go through a minibatch again with autograd, for whoever watches modules and gradients with hooks.
+
+        Called where a gradient is not finite: the hooks see in which tensor that begins.
+        """
+        buffer = self.rollout_buffer
+        assert isinstance(buffer, RolloutArrays)
+        with torch.enable_grad():
+            losses = self.losses(buffer.batch(rows), clip_range, ent_coef, clip_range_vf)
+            losses.loss.backward()  # type: ignore[no-untyped-call]
 
     # --- saving ---------------------------------------------------------------------------
 

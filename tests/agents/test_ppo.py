@@ -156,6 +156,24 @@ def test_fused_updates_train_as_autograd_does() -> None:
             torch.testing.assert_close(value, right_state[key][name], rtol=1e-2, atol=1e-6)
 
 
+def test_gradients_that_are_not_finite_are_shown_to_hooks() -> None:
+    """Whoever watches the gradients learns where a NaN begins, though they are computed by hand."""
+    model = silent(PPO("MlpPolicy", GeneralaVecEnv(8), **OPTIONS))
+    fill(model)
+    model.rollout_buffer.returns[3, 2] = np.nan
+    seen: list[str] = []
+    for name, parameter in model.policy.named_parameters():
+
+        def watch(tensor: torch.Tensor, name: str = name) -> None:
+            if tensor.grad is not None and not torch.isfinite(tensor.grad).all():
+                seen.append(name)
+
+        parameter.register_post_accumulate_grad_hook(watch)
+    model.train()
+    assert seen[0].startswith("value_net")
+    assert not any(name.startswith("action_net") for name in seen[:2])
+
+
 def test_other_networks_are_left_to_autograd() -> None:
     env = GeneralaVecEnv(4)
     for policy_kwargs in (
