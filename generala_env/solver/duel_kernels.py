@@ -655,17 +655,21 @@ def _point_ranges(
     least[0] = most[0] = 0
     wins = np.zeros((2, NUM_THROWS), dtype=bool)
     wins[1] = IS_FIVE_EQUAL
-    links: list[list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]] = []
+
+    @cache
+    def steps(status: int, box: int) -> NDArray[np.int64]:
+        """Return the different (points, next status, whether the throw may win) of a closing."""
+        found = np.stack([compiled.points[status, box], compiled.next_status[status, box], wins])
+        return np.unique(found.reshape(3, -1).astype(np.int64), axis=1)
+
+    links: list[list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]]] = []
     for card in range(num_cards):
         found = []
         for box in np.flatnonzero(compiled.closable[card]).tolist():
-            status = compiled.card_status[card]
+            points, status, may_win = steps(int(compiled.card_status[card]), box)
             opened = int(compiled.card_open[card]) & ~(1 << box)
-            after = compiled.card_index[opened, compiled.next_status[status, box]]
-            ends = np.broadcast_to(wins & compiled.instant_win[card], after.shape)
-            points = compiled.points[status, box].astype(np.int64)
-            steps = np.unique((points * num_cards + after) * 2 + ends)
-            found.append((steps // 2 // num_cards, steps // 2 % num_cards, (steps % 2).astype(bool)))
+            ends = (may_win > 0) & compiled.instant_win[card]
+            found.append((points, compiled.card_index[opened, status], ends))
         links.append(found)
     for card in range(num_cards):
         for points, after, _ in links[card]:
