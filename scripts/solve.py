@@ -12,8 +12,10 @@ from typing import Any, Final
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from tqdm import tqdm
 
-from agents.cli import UsageError, add_variant_arguments, print_json, run_command, variant_from
+from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.duel_study import study_duel
 from generala_env.rules.actions import Close, action_of
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.dice import select
@@ -65,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="solve as Ray tasks, on a cluster or (without ADDRESS) on this machine's cores; needs the extra "
         "distributed",
+    )
+    duel.add_argument(
+        "--study",
+        type=positive_int,
+        metavar="GAMES",
+        help="then play so many games of the optimal pair: how they end, and what the moves that are best "
+        "for points alone would lose",
     )
     duel.add_argument(
         "--verify", action="store_true", help="compare every stored value with its checksum afterwards"
@@ -140,7 +149,15 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
         "bytes": solution.num_bytes,
     }
     if state is None:
-        return {"first_player_value": solution.first_player_value, **result}
+        result = {"first_player_value": solution.first_player_value, **result}
+        if arguments.study is not None:
+            with tqdm(total=arguments.study, unit="game", delay=1.0) as bar:
+
+                def report(num_games: int) -> None:
+                    bar.update(num_games)
+
+                result["study"] = study_duel(solution, arguments.study, report=report)
+        return result
     return {**_moves(solution, state), **result}
 
 
@@ -189,6 +206,8 @@ def _print_two_players(result: dict[str, Any]) -> None:
         table.add_row("bytes", f"{result['bytes']:,}")
         table.add_row("fingerprint", result["fingerprint"])
         Console().print(table)
+        if "study" in result:
+            _print_study(result["study"])
         return
     table.add_column("move")
     table.add_column("value", justify="right")
@@ -206,12 +225,32 @@ def _print_two_players(result: dict[str, Any]) -> None:
         Console().print(f"P(win) + P(draw)/2 before the throw: {result['value']:.6f}")
 
 
+def _print_study(study: dict[str, Any]) -> None:
+    table = Table(title=f"{study['games']:,} games of the optimal pair", show_header=False)
+    sampled, error = study["first_player_sampled"], study["standard_error"]
+    table.add_row("first player", f"{sampled:.4f} ± {1.96 * error:.4f}")
+    table.add_row("won by a served Generala", f"{100 * study['instant_win_share']:.2f} %")
+    table.add_row("level at the end", f"{100 * study['tied_share']:.2f} %")
+    table.add_row("decisions where points mislead", f"{100 * study['differing_share']:.2f} %")
+    table.add_row("what they would lose, a game", f"{study['loss_per_game']:.4f}")
+    for number, loss in enumerate(study["loss_by_round"], start=1):
+        table.add_row(f"  in round {number}", f"{loss:.5f}")
+    for lead in study["loss_by_lead"]:
+        name = f"  a decision, lead {lead['from']} to {lead['to']}"
+        table.add_row(name, f"{lead['loss_per_decision']:.5f}")
+    Console().print(table)
+    dearest = Table("position", "best", "for points", "loses", title="The dearest decisions met")
+    for one in study["dearest"]:
+        dearest.add_row(one["position"], one["best"], one["for_points"], f"{one['loses']:.4f}")
+    Console().print(dearest)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.players == 1:
-        for name in ("store", "position", "ray", "verify"):
+        for name in ("store", "position", "ray", "study", "verify"):
             if getattr(arguments, name):
                 raise UsageError(f"--{name}: is for --players 2")
         result = solve_one_player(arguments)

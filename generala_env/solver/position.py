@@ -173,6 +173,28 @@ def parse_position(compiled: CompiledVariant, text: str) -> GameState:
     return GameState(Phase.TURNS, players, 0, 0 if mine == theirs else 1, num_boxes - mine + 1, turn)
 
 
+def position_text(compiled: CompiledVariant, state: GameState) -> str:
+    """Write down a position of a game of two so that ``parse_position`` reads it back."""
+    boxes = compiled.variant.boxes
+    parts = []
+    for name, seat in (("me", state.current_player), ("other", 1 - state.current_player)):
+        player = state.players[seat]
+        opened = " ".join(boxes[box] for box in player.card.open_boxes()) or "none"
+        phrases = [str(player.score), f"open {opened}"]
+        for box, fate in ((Box.GENERALA, player.card.generala), (Box.DOBLE_GENERALA, player.card.doble)):
+            if fate is not BoxStatus.OPEN:
+                phrases.append(f"{box} {fate.name.lower()}")
+        if player.card.is_bonus_taken:
+            phrases.append("bonus taken")
+        parts.append(f"{name}: {', '.join(phrases)}")
+    if state.turn.dice:
+        parts.append(f"dice {''.join(map(str, state.turn.dice))}")
+        parts.append(f"throw {state.turn.throw}")
+        if state.turn.throw > 1:
+            parts.append(f"kept {''.join(map(str, state.turn.kept)) or 'none'}")
+    return "; ".join(parts)
+
+
 def _check_sides(compiled: CompiledVariant, me: Side, other: Side) -> None:
     from generala_env.solver.duel_kernels import class_cards
 

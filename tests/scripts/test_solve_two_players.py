@@ -63,6 +63,33 @@ def test_tables_are_printed_for_people(capsys: pytest.CaptureFixture[str], tmp_p
     assert "close poker for 40" in capsys.readouterr().out
 
 
+def test_a_study_of_optimal_games_agrees_with_the_value(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ("--variant", "clasica_obligada", "--store", str(tmp_path), "--study", "3000")
+    result = run(capsys, *arguments)
+    study = result["study"]
+    assert abs(study["first_player_sampled"] - result["first_player_value"]) < 4 * study["standard_error"]
+    assert 0 < study["instant_win_share"] < 0.2
+    assert 0 < study["differing_share"] < 1
+    assert study["loss_per_game"] == pytest.approx(sum(study["loss_by_round"]))
+    worst = study["dearest"][0]
+    moves = run(capsys, *arguments[:4], "--position", worst["position"])["moves"]
+    assert moves[0]["value"] == pytest.approx(worst["value"])
+    # The command says how many points a box pays; the study only names it.
+    lost = [
+        moves[0]["value"] - move["value"] for move in moves if worst["for_points"] in _plain(move["move"])
+    ]
+    assert lost == pytest.approx([worst["loses"]])
+    main(["--players", "2", *arguments])
+    assert "The dearest decisions met" in capsys.readouterr().out
+
+
+def _plain(move: str) -> set[str]:
+    words = move.replace("strike", "close").split(" for ")
+    return {words[0]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

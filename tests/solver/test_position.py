@@ -7,7 +7,7 @@ import pytest
 from generala_env.rules.card import BoxStatus
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.game import Turn
-from generala_env.solver.position import PositionError, parse_position
+from generala_env.solver.position import PositionError, parse_position, position_text
 
 
 def test_a_whole_position_is_read() -> None:
@@ -46,6 +46,29 @@ def test_what_the_rules_do_not_look_at_need_not_be_said() -> None:
         "me: 99, open fours, generala scored; other: 8, open ones, generala struck",
     )
     assert not taken.card.is_bonus_taken
+
+
+@pytest.mark.parametrize(
+    ("variant", "text"),
+    [
+        (
+            "doble",
+            "me: 50, open fours poker, generala scored, doble_generala struck; "
+            "other: 120, open poker, generala struck, doble_generala struck; dice 33356; throw 2; kept 33",
+        ),
+        (
+            "clasica",
+            "me: 199, open fours, generala scored, bonus taken; other: 8, open none, generala struck",
+        ),
+        ("clasica", "me: 0, open all; other: 0, open all; dice 11234; throw 3; kept none"),
+    ],
+)
+def test_a_position_is_written_as_it_is_read(variant: str, text: str) -> None:
+    compiled = compile_variant(variant)
+    state = parse_position(compiled, text)
+    assert parse_position(compiled, position_text(compiled, state)) == state
+    if "all" not in text:
+        assert position_text(compiled, state) == text
 
 
 @pytest.mark.parametrize(
