@@ -25,13 +25,15 @@ from agents.base import Agent
 from generala_env.envs.observation import ObservationLayout
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.dice import (
+    KEEP_COUNTS,
     KEEP_OF_MASK,
+    KEEPS,
     NUM_DICE,
     NUM_FACES,
+    NUM_KEEPS,
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROW_COUNTS,
-    THROW_DICE,
 )
 
 MASKED_LOGIT: Final = -1e8
@@ -52,11 +54,17 @@ def _throw_table() -> torch.Tensor:
 
 
 def _dice_table() -> torch.Tensor:
-    """Return (252, 66) float32: number of dice per face and face of each die, one-hot."""
-    eye = np.eye(NUM_FACES, dtype=np.float32)
-    counts = eye[np.minimum(THROW_COUNTS, NUM_DICE)].reshape(NUM_THROWS, -1)
-    dice = eye[THROW_DICE - 1].reshape(NUM_THROWS, -1)
-    return torch.from_numpy(np.hstack([counts, dice]))
+    """Return (6**6, 66) float32: number of dice per face and face of each die, one-hot, by code.
+
+    Codes of fewer than five dice, which afterstates have, leave the missing dice at zero.
+    """
+    table = np.zeros(((NUM_DICE + 1) ** NUM_FACES, NUM_FACES * (NUM_DICE + 1) + NUM_DICE * NUM_FACES))
+    codes = KEEP_COUNTS.astype(np.int64) @ _RADIX
+    table[codes, : NUM_FACES * (NUM_DICE + 1)] = np.eye(NUM_DICE + 1)[KEEP_COUNTS].reshape(NUM_KEEPS, -1)
+    for code, dice in zip(codes, KEEPS, strict=True):
+        for position, face in enumerate(dice):
+            table[code, NUM_FACES * (NUM_DICE + 1) + position * NUM_FACES + face - 1] = 1.0
+    return torch.from_numpy(table.astype(np.float32))
 
 
 def _output_table(num_boxes: int) -> torch.Tensor:
@@ -83,12 +91,15 @@ class ThrowReader(nn.Module):
         self.register_buffer("codes", torch.from_numpy(_RADIX * NUM_DICE).float(), persistent=False)
         self.register_buffer("throws", _throw_table(), persistent=False)
 
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return the index of the throw in ``THROWS``; (batch,) int64."""
+    def code(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the dice as one number, their counts in base 6; (batch,) int64."""
         counts = observations[:, self.dice_start : self.dice_start + NUM_FACES]
         # The codes are below 6**6 and the counts off by less than 1e-7, so rounding is exact.
-        code = (counts @ self.codes).round_().long()
-        return self.throws[code.clamp_(0, len(self.throws) - 1)]
+        return (counts @ self.codes).round_().long().clamp_(0, len(self.throws) - 1)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the index of the throw in ``THROWS``; (batch,) int64."""
+        return self.throws[self.code(observations)]
 
 
 class ThrowFeatures(BaseFeaturesExtractor):
@@ -110,7 +121,7 @@ class ThrowFeatures(BaseFeaturesExtractor):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Return (batch, features_dim) float32."""
-        return torch.cat([observations, self.dice_table[self.read_throw(observations)]], dim=1)
+        return torch.cat([observations, self.dice_table[self.read_throw.code(observations)]], dim=1)
 
 
 class KeepGather(nn.Module):

@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from agents.fused import FusedUpdate, can_fuse
 from agents.networks import MaskedActorCriticPolicy, MultisetKeepPolicy
-from agents.vec_env import GeneralaVecEnv
+from agents.vec_env import GeneralaVecEnv, Throws
 
 
 class Losses(NamedTuple):
@@ -50,17 +50,98 @@ class Losses(NamedTuple):
     clip_fraction: torch.Tensor
 
 
+class ThrowSamples(NamedTuple):
+    """A minibatch of decisions, each with the throw that followed it.
+
+    Attributes:
+        observations: And so on, as in ``MaskableRolloutBufferSamples``.
+        throw_observations: (batch, size) float32, what was known before the throw.
+        throw_returns: (batch,) float32, what its value is to be.
+        throw_made: (batch,) float32, 0 where no throw followed.
+    """
+
+    observations: torch.Tensor
+    actions: torch.Tensor
+    old_values: torch.Tensor
+    old_log_prob: torch.Tensor
+    advantages: torch.Tensor
+    returns: torch.Tensor
+    action_masks: torch.Tensor
+    throw_observations: torch.Tensor
+    throw_returns: torch.Tensor
+    throw_made: torch.Tensor
+
+
 class RolloutArrays(MaskableRolloutBuffer):
-    """sb3-contrib's rollout buffer with masks as bool and minibatches gathered by torch."""
+    """sb3-contrib's rollout buffer with masks as bool and minibatches gathered by torch.
+
+    With ``throw_lambda`` it also holds the throw that followed each decision, and takes the luck of
+    the dice out of the advantages. Decisions and throws alternate; with ``V`` the value of a state
+    and ``W`` the value of what is known before a throw, the two kinds of steps have errors
+    ``d = r + W - V`` (no luck in it) and ``c = r' + gamma V' - W`` (nothing but luck, in the mean
+    zero once ``W`` is right), and the advantage of a decision is
+    ``d + throw_lambda (c + gamma gae_lambda A')``. At 1 that is generalised advantage estimation
+    (J. Schulman et al., 2016); at 0 a decision is judged before its dice fall. The targets of both
+    values use ``value_lambda`` in the place of both parameters. Afterstates: R. Sutton and A.
+    Barto, "Reinforcement Learning" (2018), section 6.8.
+    """
+
+    throw_lambda: float | None = None
+    value_lambda: float = 0.5
 
     def reset(self) -> None:
         """Empty the buffer."""
         super().reset()
         self.action_masks = np.ones(self.action_masks.shape, dtype=bool)
+        if self.throw_lambda is not None:
+            shape = (self.buffer_size, self.n_envs)
+            self.throw_observations = np.zeros((*shape, *self.obs_shape), dtype=np.float32)
+            self.throw_values, self.throw_rewards, self.throw_returns, self.throw_made = (
+                np.zeros(shape, dtype=np.float32) for _ in range(4)
+            )
+
+    def add_throws(self, throws: Throws, values: torch.Tensor) -> None:
+        """Add the throws that followed the decisions to be added next.
+
+        Args:
+            throws: What the throws fell upon.
+            values: (n_envs, 1) float32, its value.
+        """
+        self.throw_observations[self.pos] = throws.observations
+        self.throw_rewards[self.pos] = throws.rewards
+        self.throw_made[self.pos] = throws.made
+        self.throw_values[self.pos] = values.flatten().cpu().numpy() * throws.made
+
+    def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: NDArray[np.bool_]) -> None:
+        """Fill advantages and returns once the rollout is complete; see the parent.
+
+        Args:
+            last_values: (n_envs, 1) float32, values of the states after the last step.
+            dones: (n_envs,) bool, whether the last step ended an episode.
+        """
+        if self.throw_lambda is None:
+            super().compute_returns_and_advantage(last_values, dones)
+            return
+        next_values = last_values.flatten().cpu().numpy()
+        goes_on = 1.0 - dones.astype(np.float32)
+        advantages, errors = np.zeros((2, self.n_envs), dtype=np.float32)
+        for step in reversed(range(self.buffer_size)):
+            values, throw_values = self.values[step], self.throw_values[step]
+            decided = self.rewards[step] - self.throw_rewards[step] + throw_values - values
+            thrown = self.throw_rewards[step] + self.gamma * goes_on * next_values - throw_values
+            carried = self.gamma * goes_on
+            advantages = decided + self.throw_lambda * (thrown + carried * self.gae_lambda * advantages)
+            self.advantages[step] = advantages
+            thrown = thrown + carried * self.value_lambda * errors
+            errors = decided + self.value_lambda * thrown
+            self.throw_returns[step] = throw_values + thrown
+            self.returns[step] = values + errors
+            next_values = values
+            goes_on = 1.0 - self.episode_starts[step]
 
     def get(  # type: ignore[override]
         self, batch_size: int | None = None
-    ) -> Generator[MaskableRolloutBufferSamples, None, None]:
+    ) -> Generator[MaskableRolloutBufferSamples | ThrowSamples, None, None]:
         """Yield minibatches in a random order, the same that the parent would draw.
 
         Args:
@@ -69,15 +150,25 @@ class RolloutArrays(MaskableRolloutBuffer):
         for rows in self.minibatches(batch_size):
             yield self.batch(rows)
 
-    def batch(self, rows: NDArray[np.int64]) -> MaskableRolloutBufferSamples:
+    def batch(self, rows: NDArray[np.int64]) -> MaskableRolloutBufferSamples | ThrowSamples:
         """Return the decisions in the given rows of ``flat()``."""
         observations, masks, actions, log_probs, advantages, returns, values = (
             torch.from_numpy(array) for array in self.flat()
         )
         ordered = (observations, actions[:, None], values, log_probs, advantages, returns, masks)
         chosen = torch.from_numpy(rows)
-        return MaskableRolloutBufferSamples(
-            *(tensor.index_select(0, chosen).to(self.device) for tensor in ordered)
+        if self.throw_lambda is None:
+            return MaskableRolloutBufferSamples(
+                *(tensor.index_select(0, chosen).to(self.device) for tensor in ordered)
+            )
+        size = self.buffer_size * self.n_envs
+        throws = (
+            torch.from_numpy(self.throw_observations.reshape(size, *self.obs_shape)),
+            torch.from_numpy(self.throw_returns.reshape(size)),
+            torch.from_numpy(self.throw_made.reshape(size)),
+        )
+        return ThrowSamples(
+            *(tensor.index_select(0, chosen).to(self.device) for tensor in (*ordered, *throws))
         )
 
     def flat(self) -> tuple[NDArray[Any], ...]:
@@ -120,10 +211,37 @@ class PPO(MaskablePPO):
     On a ``GeneralaVecEnv`` the rollout does no work per environment; any other environment that
     ``MaskablePPO`` accepts is collected from by the parent's own code. ``policy`` may also be
     ``"MultisetKeepPolicy"``. ``ent_coef`` may be a function of the remaining progress.
+
+    ``throw_lambda`` (with a ``GeneralaVecEnv``) takes the luck of the dice out of the advantages, with
+    a critic that also values what is known before each throw; see ``RolloutArrays``. ``None``, the
+    default, is the parent's generalised advantage estimation.
     """
 
     fuses_updates: bool = True
     """Whether to update networks that ``agents.fused`` knows by hand instead of by autograd."""
+
+    def __init__(
+        self, *args: Any, throw_lambda: float | None = None, value_lambda: float = 0.5, **options: Any
+    ) -> None:
+        """Make the learner.
+
+        Args:
+            *args: Of ``MaskablePPO``.
+            throw_lambda: How much of the luck of a throw is let through to the decision before it,
+                0 to 1.
+            value_lambda: How far the targets of the values look ahead, 0 to 1; used with
+                ``throw_lambda``.
+            **options: Of ``MaskablePPO``.
+
+        Raises:
+            ValueError: One of them is not from 0 to 1.
+        """
+        for name, value in (("throw_lambda", throw_lambda), ("value_lambda", value_lambda)):
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"{name}: {value} is not from 0 to 1")
+        self.throw_lambda = throw_lambda
+        self.value_lambda = value_lambda
+        super().__init__(*args, **options)
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         **MaskablePPO.policy_aliases,
@@ -142,6 +260,12 @@ class PPO(MaskablePPO):
             }
         super()._setup_model()
         self.entropy_schedule = FloatSchedule(self.ent_coef)
+        if self.throw_lambda is not None:
+            if not isinstance(self.rollout_buffer, RolloutArrays):
+                raise ValueError("throw_lambda: needs the rollout buffer of this class")
+            self.rollout_buffer.throw_lambda = self.throw_lambda
+            self.rollout_buffer.value_lambda = self.value_lambda
+            self.rollout_buffer.reset()
 
     # --- collecting ---------------------------------------------------------------------
 
@@ -161,6 +285,8 @@ class PPO(MaskablePPO):
         if not (
             isinstance(env, GeneralaVecEnv) and isinstance(rollout_buffer, RolloutArrays) and use_masking
         ):
+            if self.throw_lambda is not None:
+                raise ValueError("throw_lambda: needs a GeneralaVecEnv, which knows its throws")
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps, use_masking)
         assert self._last_obs is not None
         assert self.ep_info_buffer is not None
@@ -180,6 +306,11 @@ class PPO(MaskablePPO):
             if not callback.on_step():
                 return False
             self.ep_info_buffer.extend(infos[index]["episode"] for index in env.ended)
+            if self.throw_lambda is not None:
+                throws = env.throws()
+                with torch.no_grad():
+                    known = torch.as_tensor(throws.observations, device=self.device)
+                    rollout_buffer.add_throws(throws, self.policy.predict_values(known))
             rollout_buffer.add(
                 self._last_obs,
                 clipped_actions.reshape(-1, 1),
@@ -202,7 +333,7 @@ class PPO(MaskablePPO):
 
     def losses(
         self,
-        batch: MaskableRolloutBufferSamples,
+        batch: MaskableRolloutBufferSamples | ThrowSamples,
         clip_range: float,
         ent_coef: float,
         clip_range_vf: float | None = None,
@@ -228,6 +359,11 @@ class PPO(MaskablePPO):
             change = (values - batch.old_values).clamp(-clip_range_vf, clip_range_vf)
             values = batch.old_values + change
         value_loss = functional.mse_loss(batch.returns, values)
+        if isinstance(batch, ThrowSamples):
+            throw_errors = (
+                self.policy.predict_values(batch.throw_observations).flatten() - batch.throw_returns
+            )
+            value_loss = value_loss + (batch.throw_made * throw_errors.square()).mean()
         entropy_loss = -(-log_probs if entropy is None else entropy).mean()
         loss = policy_loss + ent_coef * entropy_loss + self.vf_coef * value_loss
         with torch.no_grad():
@@ -244,7 +380,9 @@ class PPO(MaskablePPO):
         clip_range = self.clip_range(progress)  # type: ignore[operator]
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         ent_coef = self.entropy_schedule(progress)
-        if self.fuses_updates and isinstance(buffer, RolloutArrays) and can_fuse(policy):
+        is_known = isinstance(buffer, RolloutArrays) and buffer.throw_lambda is None
+        if self.fuses_updates and is_known and can_fuse(policy):
+            assert isinstance(buffer, RolloutArrays)
             figures, last_epoch = self._update_fused(buffer, clip_range, ent_coef, clip_range_vf)
         else:
             figures, last_epoch = self._update(clip_range, ent_coef, clip_range_vf)
@@ -357,7 +495,7 @@ class PPO(MaskablePPO):
         """
         stock = MaskablePPO.__new__(MaskablePPO)
         vars(stock).update(vars(self))
-        del stock.entropy_schedule  # type: ignore[attr-defined]
+        del stock.entropy_schedule, stock.throw_lambda, stock.value_lambda  # type: ignore[attr-defined]
         stock.ent_coef = self.entropy_schedule(self._current_progress_remaining)
         stock.rollout_buffer_class = MaskableRolloutBuffer
         if self.policy_class is MaskedActorCriticPolicy:

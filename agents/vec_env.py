@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -14,12 +14,28 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from generala_env.envs.observation import ObservationLayout
-from generala_env.envs.vector import IS_WON, GeneralaVectorEnv
+from generala_env.envs.vector import IS_WON, KEPT, GeneralaVectorEnv
 from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 
 _PER_ENVIRONMENT = ("action_masks", "state", "render")
 """What can be asked of one environment by name, with ``env_method`` or ``get_attr``."""
+
+
+class Throws(NamedTuple):
+    """The throws that followed the actions of a step.
+
+    Attributes:
+        observations: (num_envs, size) float32, what was known before the dice fell; of no
+            meaning where none did.
+        rewards: (num_envs,) float32, what an instant win paid, scaled as rewards are; it is
+            part of the rewards of the step.
+        made: (num_envs,) bool, false where the action filled the card.
+    """
+
+    observations: NDArray[np.float32]
+    rewards: NDArray[np.float32]
+    made: NDArray[np.bool_]
 
 
 class GeneralaVecEnv(VecEnv):
@@ -70,6 +86,7 @@ class GeneralaVecEnv(VecEnv):
         )
         self.reward_scale = float(reward_scale)
         self._actions = np.zeros(num_envs, dtype=np.int64)
+        self._observations = np.zeros((num_envs, self.env.layout.size), dtype=np.float32)
         self._infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
         self._ended: list[int] = []
         self._start = time.perf_counter()
@@ -112,7 +129,7 @@ class GeneralaVecEnv(VecEnv):
             bool and one dict per environment.
         """
         env = self.env
-        observations = env.advance(self._actions)
+        observations = self._observations = env.advance(self._actions)
         batch = env.batch
         self._forget()
         dones = batch.terminated.copy()
@@ -133,6 +150,16 @@ class GeneralaVecEnv(VecEnv):
                 }
         rewards = (batch.rewards * self.reward_scale).astype(np.float32)
         return observations, rewards, dones, self._infos.copy()
+
+    def throws(self) -> Throws:
+        """Return what the throws of the last step fell upon, and what they won at once."""
+        env, batch = self.env, self.env.batch
+        won = batch.terminated & batch.final_state[:, IS_WON].astype(bool)
+        known = self.layout.before_throw(self._observations, batch.state[:, KEPT])
+        known[won] = self.layout.before_throw(env.final_observations[won], batch.final_state[won, KEPT])
+        win_points = env.instant_win_points or 0.0
+        rewards = np.where(won, np.float32(win_points * self.reward_scale), np.float32(0.0))
+        return Throws(known, rewards, ~batch.terminated | won)
 
     @property
     def ended(self) -> list[int]:

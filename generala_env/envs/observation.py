@@ -148,6 +148,33 @@ class ObservationLayout:
                 part[:] = table[card]
         return observations
 
+    def before_throw(self, observations: NDArray[Any], kept: NDArray[Any]) -> NDArray[np.float32]:
+        """Return what was known before the dice on the table fell: the afterstates of decisions.
+
+        The dice are those that were kept, nothing is served and no box pays; the throw is the one
+        to be made, the card as it is.
+
+        Args:
+            observations: (batch, size) float32, of the states after the throw.
+            kept: (batch,) integer, index in ``KEEPS`` of the dice kept before it; 0 where a turn
+                began.
+
+        Returns:
+            (batch, size) float32, a copy.
+        """
+        known = np.array(observations, dtype=np.float32)
+        dice = KEEP_COUNTS[:NUM_PARTIAL_KEEPS]
+        tables = {
+            "dice": dice / np.float32(NUM_DICE),
+            "counts_one_hot": np.eye(NUM_DICE + 1, dtype=np.float32)[dice].reshape(len(dice), -1),
+        }
+        for name, start, stop in self.blocks:
+            if name in tables:
+                known[:, start:stop] = tables[name][kept]
+            elif name in ("served", "pays", "dice_one_hot"):
+                known[:, start:stop] = 0.0
+        return known
+
     def decode(self, observations: NDArray[Any]) -> TurnBatch:
         """Read the states back from observations.
 
