@@ -106,6 +106,10 @@ class PPOConfig(Section):
     """Discount; every episode ends, so 1 is the true objective."""
     gae_lambda: Fraction = 0.95
     """Bias against variance of the advantages."""
+    throw_lambda: Fraction | None = None
+    """How much of the luck of a throw counts for the decision before it; null is plain GAE."""
+    value_lambda: Fraction = 0.5
+    """How far the targets of the values look ahead; used with throw_lambda."""
     clip_range: Schedule = 0.2
     """How far the ratio of probabilities may move."""
     clip_range_vf: Annotated[float, Field(gt=0, le=1_000)] | None = None
@@ -339,6 +343,8 @@ class RunConfig(Section):
     """What is kept to go on from."""
     num_threads: Annotated[int, Field(ge=1, le=1_024), WHOLE] = 1
     """Threads of torch; more than one pays on an idle machine only."""
+    matmul_precision: Literal["highest", "high", "medium"] = "highest"
+    """Precision of matrix products; medium rounds to bfloat16 where the processor is faster so."""
     device: Literal["cpu", "cuda", "auto"] = "cpu"
     """Where the networks are."""
 

@@ -106,6 +106,7 @@ def prepare(config: RunConfig) -> None:
     if config.device == "cuda" and not torch.cuda.is_available():
         raise UsageError("device: cuda is not available here; allowed: cpu, auto")
     torch.set_num_threads(config.num_threads)
+    torch.set_float32_matmul_precision(config.matmul_precision)
 
 
 # --- run folders ----------------------------------------------------------------------------------
