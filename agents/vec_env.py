@@ -14,7 +14,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from generala_env.envs.observation import ObservationLayout
-from generala_env.envs.vector import IS_WON, KEPT, GeneralaVectorEnv
+from generala_env.envs.vector import CARD, IS_WON, KEPT, THROW_NUMBER, GeneralaVectorEnv
 from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 
@@ -154,9 +154,12 @@ class GeneralaVecEnv(VecEnv):
     def throws(self) -> Throws:
         """Return what the throws of the last step fell upon, and what they won at once."""
         env, batch = self.env, self.env.batch
-        won = batch.terminated & batch.final_state[:, IS_WON].astype(bool)
+        final = batch.final_state
+        won = batch.terminated & final[:, IS_WON].astype(bool)
+        # A win at the first throw of an episode is offered, and paid by the action that takes it.
+        won &= (final[:, CARD] != 0) | (final[:, THROW_NUMBER] > 1)
         known = self.layout.before_throw(self._observations, batch.state[:, KEPT])
-        known[won] = self.layout.before_throw(env.final_observations[won], batch.final_state[won, KEPT])
+        known[won] = self.layout.before_throw(env.final_observations[won], final[won, KEPT])
         win_points = env.instant_win_points or 0.0
         rewards = np.where(won, np.float32(win_points * self.reward_scale), np.float32(0.0))
         return Throws(known, rewards, ~batch.terminated | won)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -18,7 +19,12 @@ from agents.fused import FusedUpdate, can_fuse
 from agents.networks import masked_log_softmax
 from agents.ppo import PPO, RolloutArrays
 from agents.vec_env import GeneralaVecEnv
+from generala_env.envs.observation import BLOCKS, observation_layout
 from generala_env.envs.solo import GeneralaEnv
+from generala_env.envs.vector import CARD, IS_WON, KEPT, SERVED, THROW, THROW_NUMBER
+from generala_env.rules.compiled import TurnBatch, compile_variant
+from generala_env.rules.dice import KEEP_COUNTS
+from generala_env.solver.solo import SoloSolution, solve_solo
 
 OPTIONS: dict[str, Any] = {
     "n_steps": 16,
@@ -317,3 +323,95 @@ def test_save_and_load(tmp_path: Path) -> None:
         model.predict(observations, action_masks=masks, deterministic=True)[0],
     )
     silent(loaded).learn(64)
+
+
+# --- taking the luck of the dice out ----------------------------------------------------------
+
+
+def value_before(solution: SoloSolution, state: np.ndarray) -> np.ndarray:
+    """Return the exact value of what was known before the dice of each state fell."""
+    group = solution.compiled.card_class[state[:, CARD]]
+    row = np.maximum(state[:, THROW_NUMBER] - 2, 0)
+    kept = solution.class_keep_values[group, row, state[:, KEPT]]
+    return np.where(state[:, THROW_NUMBER] == 1, solution.class_values[group], kept)
+
+
+@pytest.mark.parametrize("variant", ["ruibal", "clasica_fija"])
+def test_with_exact_values_the_advantage_of_a_decision_is_exactly_its_regret(variant: str) -> None:
+    solution = solve_solo(variant, instant_win="perfect")
+    num_envs = 256
+    env = GeneralaVecEnv(num_envs, variant, instant_win="perfect")
+    env.seed(3)
+    learner = PPO("MultisetKeepPolicy", env, n_steps=60, batch_size=64, gamma=1.0, throw_lambda=0.0)
+    buffer = learner.rollout_buffer
+    assert isinstance(buffer, RolloutArrays)
+    observations, starts = env.reset(), np.ones(num_envs, dtype=bool)
+    generator = np.random.default_rng(0)
+    regrets, num_wins = [], 0
+    for _ in range(buffer.buffer_size):
+        state = env.env.batch.state.copy()
+        masks = env.action_masks()
+        actions = np.where(masks, generator.random(masks.shape), -1.0).argmax(axis=1)
+        columns = (state[:, column] for column in (CARD, THROW, THROW_NUMBER, SERVED, KEPT))
+        q_values = solution.q_values_batch(TurnBatch(*columns))
+        offered = state[:, IS_WON] == 1
+        values = np.where(offered, solution.perfect_score, q_values.max(axis=1))
+        regrets.append(np.where(offered, 0.0, q_values[np.arange(num_envs), actions] - values))
+        new_observations, rewards, dones, _ = env.step(actions)
+        throws, batch = env.throws(), env.env.batch
+        won = throws.rewards > 0
+        num_wins += int(won.sum())
+        throw_values = value_before(solution, np.where(won[:, None], batch.final_state, batch.state))
+        buffer.add_throws(throws, torch.from_numpy(throw_values[:, None]))
+        buffer.add(
+            observations,
+            actions[:, None],
+            rewards,
+            starts,
+            torch.from_numpy(values[:, None]),
+            torch.zeros(num_envs),
+            action_masks=masks,
+        )
+        observations, starts = new_observations, dones
+    buffer.compute_returns_and_advantage(torch.zeros(num_envs, 1), starts)
+    np.testing.assert_allclose(buffer.advantages, np.array(regrets), atol=2e-4)
+    assert buffer.advantages.min() < -5
+    assert num_wins > 0
+
+
+def test_letting_all_luck_through_is_generalised_advantage_estimation() -> None:
+    env = GeneralaVecEnv(16, "ruibal")
+    learner = PPO("MultisetKeepPolicy", env, n_steps=32, batch_size=64, throw_lambda=1.0, gae_lambda=0.7)
+    learner.learn(16 * 32)
+    buffer = learner.rollout_buffer
+    assert isinstance(buffer, RolloutArrays)
+    last, dones = torch.ones(16, 1), np.arange(16) % 2 == 0
+    buffer.compute_returns_and_advantage(last, dones)
+    without_luck = buffer.advantages.copy()
+    buffer.throw_lambda = None
+    buffer.compute_returns_and_advantage(last, dones)
+    np.testing.assert_allclose(without_luck, buffer.advantages, atol=1e-4)
+
+
+def test_what_is_known_before_a_throw_does_not_depend_on_the_throw() -> None:
+    layout = observation_layout(compile_variant("doble_fija"), list(BLOCKS))
+    rows = np.arange(252)
+    kept = np.full(252, 7)
+    batch = TurnBatch(np.full(252, 5), rows, np.full(252, 2), np.zeros(252, dtype=bool), kept)
+    known = layout.before_throw(layout.encode(batch), kept)
+    assert (known == known[0]).all()
+    assert (known[0, layout.where("dice")] * 5).round().astype(int).tolist() == KEEP_COUNTS[7].tolist()
+    assert known[0, layout.where("open")].any()
+
+
+@pytest.mark.parametrize("option", ["throw_lambda", "value_lambda"])
+def test_a_lambda_outside_0_to_1_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=option):
+        PPO("MlpPolicy", GeneralaVecEnv(2), **{option: 1.5})
+
+
+def test_luck_cannot_be_taken_out_of_environments_that_do_not_tell_their_throws() -> None:
+    stock = DummyVecEnv([lambda: gym.make("generala_env/Generala-v0")])
+    learner = PPO("MlpPolicy", stock, n_steps=8, batch_size=8, throw_lambda=0.0)
+    with pytest.raises(ValueError, match="throw_lambda"):
+        learner.learn(8)
