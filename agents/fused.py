@@ -367,7 +367,10 @@ class FusedUpdate:
         else:
             self.throws = torch.zeros(len(observations), dtype=torch.int64)
         extractor = self.policy.features_extractor
-        self.dice_table = extractor.dice_table if isinstance(extractor, ThrowFeatures) else None
+        self.dice_table: torch.Tensor | None = None
+        if isinstance(extractor, ThrowFeatures):
+            self.dice_table = extractor.dice_table
+            self.codes = extractor.read_throw.code(self.observations)
 
     def named_gradients(self) -> list[tuple[nn.Parameter, torch.Tensor]]:
         """Return every parameter with the gradient last computed for it."""
@@ -419,7 +422,7 @@ class FusedUpdate:
             torch.index_select(self.observations, 0, chosen, out=features)
         else:
             features[:, :width] = self.observations.index_select(0, chosen)
-            features[:, width:] = self.dice_table.index_select(0, self.throws.index_select(0, chosen))
+            features[:, width:] = self.dice_table.index_select(0, self.codes.index_select(0, chosen))
         self.actor.forward(features)
         self.critic.forward(features)
         masks, actions, old_log_probs, advantages, returns, old_values = arrays

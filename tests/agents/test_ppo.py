@@ -333,7 +333,8 @@ def value_before(solution: SoloSolution, state: np.ndarray) -> np.ndarray:
     group = solution.compiled.card_class[state[:, CARD]]
     row = np.maximum(state[:, THROW_NUMBER] - 2, 0)
     kept = solution.class_keep_values[group, row, state[:, KEPT]]
-    return np.where(state[:, THROW_NUMBER] == 1, solution.class_values[group], kept)
+    values: np.ndarray = np.where(state[:, THROW_NUMBER] == 1, solution.class_values[group], kept)
+    return values
 
 
 @pytest.mark.parametrize("variant", ["ruibal", "clasica_fija"])
@@ -346,6 +347,7 @@ def test_with_exact_values_the_advantage_of_a_decision_is_exactly_its_regret(var
     buffer = learner.rollout_buffer
     assert isinstance(buffer, RolloutArrays)
     observations, starts = env.reset(), np.ones(num_envs, dtype=bool)
+    assert isinstance(observations, np.ndarray)
     generator = np.random.default_rng(0)
     regrets, num_wins = [], 0
     for _ in range(buffer.buffer_size):
@@ -372,6 +374,7 @@ def test_with_exact_values_the_advantage_of_a_decision_is_exactly_its_regret(var
             torch.zeros(num_envs),
             action_masks=masks,
         )
+        assert isinstance(new_observations, np.ndarray)
         observations, starts = new_observations, dones
     buffer.compute_returns_and_advantage(torch.zeros(num_envs, 1), starts)
     np.testing.assert_allclose(buffer.advantages, np.array(regrets), atol=2e-4)
