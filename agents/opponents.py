@@ -88,15 +88,22 @@ class SeatAgent(ABC):
         Returns:
             (batch,) int64, legal under the masks.
         """
-        actions = np.empty(len(batch.mover), dtype=np.int64)
-        for rows, act in (
+        return np.asarray(np.where(action_masks, self.values(batch), -np.inf).argmax(axis=1))
+
+    def values(self, batch: TableBatch) -> NDArray[np.float64]:
+        """Return what every action is worth to the player to move, playoffs included.
+
+        Returns:
+            (batch, num_actions) float64; illegal actions may have any value, callers mask them.
+        """
+        values = np.full((len(batch.mover), self.compiled.num_actions), -np.inf)
+        for rows, of in (
             (np.flatnonzero(~batch.is_playoff), self.q_values),
             (np.flatnonzero(batch.is_playoff), self._playoff_values),
         ):
             if len(rows):
-                values = act(batch.take(rows))
-                actions[rows] = np.where(action_masks[rows], values, -np.inf).argmax(axis=1)
-        return actions
+                values[rows] = of(batch.take(rows))
+        return values
 
     @abstractmethod
     def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
@@ -149,11 +156,11 @@ class SoloOptimalAgent(SeatAgent):
     ) -> None:
         """Bind the agent to a table; ``instant_win`` as in the one-player game."""
         super().__init__("solo_optimal", compiled, num_players)
-        self.values = solve_solo(compiled, instant_win=instant_win)
+        self.solution = solve_solo(compiled, instant_win=instant_win)
 
     def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
         """Return expected points still to come."""
-        return self.values.q_values_batch(batch.turn, canonical=False)
+        return self.solution.q_values_batch(batch.turn, canonical=False)
 
     def playoff_turn(self, best: int, num_best: int, num_after: int) -> PlayoffTurn:
         """Return the turn played for expected points."""

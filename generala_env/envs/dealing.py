@@ -82,13 +82,13 @@ class DealtGame:
 
         Args:
             variant: The rules.
-            num_players: How many play.
+            num_players: How many play; one alone may play any variant.
             first_player: Who starts.
 
         Raises:
             ValueError: The variant does not allow that many players, or there is no such seat.
         """
-        self.game = Game(variant, num_players)
+        self.game = Game(variant, num_players, solo=num_players == 1)
         check_first_seat(first_player, num_players)
         self._first_player = first_player
         self._key: DiceKey = (0, 0)

@@ -1,0 +1,160 @@
+"""Play Generala in the terminal: people and agents at one table, with hints and a record."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from agents.cli import UsageError, add_variant_arguments, print_json, run_command, variant_from
+from agents.game_record import GameRecord, Table
+from agents.opponents import seat_agent_names
+from agents.play import Adviser, Leave, Screen, TerminalGame, replay, review, review_json, seat_names
+from agents.play_words import text
+from generala_env.rules.compiled import compile_variant
+from generala_env.rules.names import DiceSkin, Language
+
+RECORDS = Path("runs/games")
+EXIT_INTERRUPTED = 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="examples: python scripts/play.py --variant doble --seats me solo_optimal tips --lang es; "
+        "python scripts/play.py --seats me; python scripts/play.py --review runs/games/GAME.jsonl",
+    )
+    add_variant_arguments(parser, instant_win=False)
+    parser.add_argument(
+        "--seats",
+        nargs="+",
+        default=["me", "solo_optimal"],
+        metavar="WHO",
+        help="who plays, in seat order: me or me:NAME for people, else an agent "
+        f"({', '.join(seat_agent_names())}) or a run folder (default: me solo_optimal)",
+    )
+    parser.add_argument(
+        "--lang",
+        choices=[language.value for language in Language],
+        default="en",
+        help="language (default en)",
+    )
+    parser.add_argument(
+        "--dice",
+        choices=[skin.value for skin in DiceSkin],
+        default="standard",
+        help="what the dice show (default standard)",
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the dice (default: drawn)")
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=0.7,
+        metavar="SECONDS",
+        help="wait after each move of an agent (default 0.7)",
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help=f"where to keep the game (default: a new file in {RECORDS})",
+    )
+    parser.add_argument(
+        "--store", type=Path, metavar="DIR", help="folder of solved two-player games, for exact hints"
+    )
+    files = parser.add_mutually_exclusive_group()
+    files.add_argument("--resume", type=Path, metavar="FILE", help="go on with a recorded game")
+    files.add_argument("--replay", type=Path, metavar="FILE", help="show a recorded game move by move")
+    files.add_argument("--review", type=Path, metavar="FILE", help="judge the moves of a recorded game")
+    parser.add_argument(
+        "--json", action="store_true", help="with --review: print one JSON object and nothing else"
+    )
+    return parser
+
+
+def _new_record(arguments: argparse.Namespace) -> GameRecord:
+    variant = variant_from(arguments.variant, arguments.overrides)
+    seed = secrets.randbelow(2**31) if arguments.seed is None else arguments.seed
+    path = arguments.record
+    if path is None:
+        path = RECORDS / f"{time.strftime('%Y%m%d-%H%M%S')}-{seed}.jsonl"
+    table = Table(variant, tuple(arguments.seats), seed)
+    # Agents are made before the file is, so that a misspelt one leaves nothing behind.
+    TerminalGame(GameRecord.create(None, table), Console(quiet=True), store=arguments.store)
+    return GameRecord.create(path, table)
+
+
+def _play(arguments: argparse.Namespace, console: Console) -> int:
+    if arguments.resume is not None:
+        record = GameRecord.read(arguments.resume)
+        record.resume()
+    else:
+        record = _new_record(arguments)
+    game = TerminalGame(
+        record,
+        console,
+        language=arguments.lang,
+        skin=arguments.dice,
+        pause=arguments.pause,
+        store=arguments.store,
+    )
+    for state, action in record.history():
+        game.screen.note(state, action)
+
+    def farewell(key: str, option: str) -> None:
+        command = f"python scripts/play.py {option} {record.path}"
+        for line in (
+            text("saved", arguments.lang, path=record.path),
+            text(key, arguments.lang, command=command),
+        ):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    try:
+        game.play()
+    except Leave:
+        farewell("resume_with", "--resume")
+        return 0
+    except KeyboardInterrupt:
+        console.print()
+        farewell("resume_with", "--resume")
+        return EXIT_INTERRUPTED
+    farewell("review_with", "--review")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    arguments = _parser().parse_args(argv)
+    if arguments.json and arguments.review is None:
+        raise UsageError("--json: goes with --review")
+    if not 0 <= arguments.pause <= 60:
+        raise UsageError(f"--pause: {arguments.pause} is not from 0 to 60 seconds")
+    console = Console()
+    if arguments.replay is None and arguments.review is None:
+        return _play(arguments, console)
+    record = GameRecord.read(arguments.replay or arguments.review)
+    names = seat_names(record.table.seats, arguments.lang)
+    screen = Screen(console, record.table.variant, names, language=arguments.lang, skin=arguments.dice)
+    if arguments.review is not None:
+        adviser = Adviser(compile_variant(record.table.variant), len(names), arguments.store)
+        if arguments.json:
+            print_json(review_json(record, adviser, names))
+        else:
+            review(record, screen, adviser)
+        return 0
+
+    def wait() -> None:
+        if sys.stdin.isatty():
+            console.input(f"{text('next', arguments.lang)} ")
+
+    replay(record, screen, wait)
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main, None)

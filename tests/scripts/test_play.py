@@ -1,0 +1,478 @@
+"""The terminal game, driven through its input: moves, undo, hints, records, resuming, reviews."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from agents.cli import UsageError
+from agents.game_record import GameRecord, RecordError, Table
+from agents.play import (
+    Adviser,
+    Leave,
+    NotUnderstood,
+    Screen,
+    TerminalGame,
+    judge,
+    parse_dice,
+    parse_move,
+    replay,
+    review_json,
+    seat_names,
+)
+from agents.play_words import TEXT_KEYS, text
+from generala_env.rules import get_variant
+from generala_env.rules.actions import Close, Keep, action_id
+from generala_env.rules.compiled import compile_variant
+from generala_env.rules.game import Game, GameState
+from generala_env.rules.names import Language
+from scripts.play import main
+
+ROOT = Path(__file__).parents[2]
+
+
+class Input:
+    """Hands out lines as if typed; the end of them is the end of input."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = iter(lines)
+        self.prompts: list[str] = []
+
+    def __call__(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        try:
+            return next(self.lines)
+        except StopIteration:
+            raise EOFError from None
+
+
+def closing_everything() -> Iterable[str]:
+    """Close the lowest box that is open, whatever the dice: tries every box again and again."""
+    while True:
+        for number in range(1, 12):
+            yield f"c{number}"
+            yield ""
+
+
+def game(
+    path: Path | None, lines: Iterable[str], seats: tuple[str, ...] = ("me", "tips"), **options: Any
+) -> tuple[TerminalGame, io.StringIO]:
+    variant = get_variant(options.pop("variant", "ruibal"))
+    record = GameRecord.create(path, Table(variant, seats, options.pop("seed", 3)))
+    out = io.StringIO()
+    console = Console(file=out, width=100, height=60)
+    return TerminalGame(record, console, read=Input(lines), **options), out
+
+
+def on_the_table(variant: str, *moves: tuple[int, ...] | Keep) -> tuple[GameState, Any]:
+    rules = Game(get_variant(variant).override(first_player="seat"), 2)
+    state = rules.initial_state()
+    for move in moves:
+        state = rules.apply_chance(state, move) if isinstance(move, tuple) else rules.apply(state, move)
+    mask = np.zeros(31 + rules.variant.num_boxes, dtype=bool)
+    mask[[action_id(action) for action in rules.legal_actions(state)]] = True
+    return state, mask
+
+
+# --- reading moves --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "skin", "dice"),
+    [
+        ("4 4 4", "standard", (4, 4, 4)),
+        ("6,1", "standard", (1, 6)),
+        ("444", "standard", (4, 4, 4)),
+        ("K k 10", "poker", (2, 5, 5)),
+        ("1010Q", "poker", (2, 2, 4)),
+        ("9A", "poker", (1, 6)),
+        ("7", "standard", None),
+        ("4x", "standard", None),
+        ("", "standard", None),
+        ("1", "poker", None),
+    ],
+)
+def test_faces_are_read(typed: str, skin: str, dice: tuple[int, ...] | None) -> None:
+    assert parse_dice(typed, skin) == dice
+
+
+@pytest.mark.parametrize(
+    ("typed", "language", "skin", "action"),
+    [
+        ("2 2", "en", "standard", Keep(0b00011)),
+        ("#12", "en", "standard", Keep(0b00011)),
+        ("#2 5", "en", "standard", Keep(0b10001)),
+        ("-", "en", "standard", Keep(0)),
+        ("c2", "en", "standard", Close(1)),
+        ("C 7", "en", "standard", Close(6)),
+        ("full", "es", "standard", Close(7)),
+        ("straight", "en", "standard", Close(6)),
+        ("escalera", "pt", "standard", Close(6)),
+        ("sequ", "pt", "standard", Close(6)),
+        ("póker", "es", "standard", Close(8)),
+        ("10 10", "en", "poker", Keep(0b00011)),
+        ("tens", "en", "poker", Close(1)),
+    ],
+)
+def test_moves_are_read(typed: str, language: str, skin: str, action: Keep | Close) -> None:
+    state, mask = on_the_table("ruibal", (2, 2, 3, 4, 6))
+    move = parse_move(typed, get_variant("ruibal"), state, mask, language, skin)
+    assert move == action_id(action)
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"),
+    [
+        ("5 5", "no_such_dice"),
+        ("2 2 3 4 6", "all_five"),
+        ("c11", "not_open"),
+        ("c0", "not_open"),
+        ("#6", "not_understood"),
+        ("#11", "not_understood"),
+        ("what", "not_understood"),
+    ],
+)
+@pytest.mark.parametrize("language", Language)
+def test_what_cannot_be_done_is_explained(typed: str, key: str, language: str) -> None:
+    state, mask = on_the_table("ruibal", (2, 2, 3, 4, 6))
+    with pytest.raises(NotUnderstood) as raised:
+        parse_move(typed, get_variant("ruibal"), state, mask, language, "standard")
+    assert str(raised.value) == text(key, language, text=typed)
+
+
+def test_the_beginning_of_two_names_is_no_box() -> None:
+    state, mask = on_the_table("ruibal", (2, 2, 3, 4, 6))
+    with pytest.raises(NotUnderstood, match="'fo'"):
+        parse_move("fo", get_variant("ruibal"), state, mask, "en", "standard")
+
+
+def test_locked_dice_and_the_last_throw_are_explained() -> None:
+    keep = Keep(0b00011)
+    state, mask = on_the_table("doble_fija", (2, 2, 3, 4, 6), keep, (2, 2, 3, 5, 5))
+    with pytest.raises(NotUnderstood, match="locked"):
+        parse_move("5 5", get_variant("doble_fija"), state, mask, "en", "standard")
+    state, mask = on_the_table("ruibal", (2, 2, 3, 4, 6), keep, (2, 2, 3, 5, 5), keep, (2, 2, 3, 5, 5))
+    with pytest.raises(NotUnderstood, match="no throws"):
+        parse_move("5 5", get_variant("ruibal"), state, mask, "en", "standard")
+
+
+def test_every_text_exists_in_every_language() -> None:
+    for key in TEXT_KEYS:
+        texts = {text(key, language, **dict.fromkeys(FIELDS, 1)) for language in Language}
+        assert all(texts)
+
+
+FIELDS = (
+    "what",
+    "count",
+    "points",
+    "name",
+    "dice",
+    "why",
+    "text",
+    "path",
+    "command",
+    "good",
+    "cost",
+    "value",
+)
+
+
+def test_seats_are_called_by_their_names() -> None:
+    assert seat_names(("me", "me:Ana", "tips", "me", "runs/ppo"), "es") == [
+        "vos 1",
+        "Ana",
+        "tips",
+        "vos 2",
+        "ppo",
+    ]
+
+
+# --- playing --------------------------------------------------------------------------------------
+
+
+def test_a_game_is_played_to_its_end_and_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl"
+    played, out = game(
+        path, closing_everything(), ("me", "tips", "solo_optimal"), variant="doble", language="es"
+    )
+    played.play()
+    state = played.record.dealt.state
+    assert played.record.dealt.is_over
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert lines[0]["format"] == "generala-game"
+    assert lines[0]["fingerprint"] == get_variant("doble").fingerprint
+    assert [line["action"] for line in lines[1:-1]] == played.record.actions
+    assert lines[-1]["result"]["scores"] == list(state.scores)
+    assert "fin de la partida" in out.getvalue()
+    assert "Doble Generala" in out.getvalue()
+
+
+def test_nothing_happens_before_a_move_is_confirmed_and_undo_takes_it_back() -> None:
+    played, _ = game(None, ["-", "u", "c1", "u"])
+    with pytest.raises(Leave):
+        played.play()
+    own = [seat for seat, agent in enumerate(played.agents) if agent is None]
+    assert not [state for state, _ in played.record.history() if state.current_player in own]
+    assert "undo" in "".join(played.read.prompts)  # type: ignore[attr-defined]
+    assert "throw all five dice" in "".join(played.read.prompts)  # type: ignore[attr-defined]
+
+
+def test_kept_dice_and_positions_reach_the_game() -> None:
+    played, _ = game(None, ["#1 2", "", "x"])
+    with pytest.raises(Leave):
+        played.play()
+    state = played.record.dealt.state
+    assert state.turn.throw == 2
+    assert len(state.turn.kept) == 2
+
+
+def test_a_hint_names_what_the_solver_would_do() -> None:
+    played, out = game(None, ["?", "x"], ("me",), variant="ruibal")
+    with pytest.raises(Leave):
+        played.play()
+    shown = out.getvalue()
+    assert "what is best" in shown
+    dealt = played.record.dealt
+    best = played.adviser.choices(dealt.state, dealt.action_mask())[0]
+    assert played.screen.move(dealt.state, best.action) in shown
+    assert f"{best.points:.2f}" in shown
+    assert "wins" not in shown
+
+
+def test_hints_at_a_table_show_chances_of_winning() -> None:
+    played, out = game(None, ["?", "x"], ("me", "tips", "random"), language="pt")
+    with pytest.raises(Leave):
+        played.play()
+    assert "ganha %" in out.getvalue()
+    assert "estimado" in out.getvalue()
+
+
+def test_two_players_with_a_solved_game_get_exact_hints() -> None:
+    variant = get_variant("ruibal").override(boxes=["fives", "sixes", "generala"])
+    adviser = Adviser(compile_variant(variant), 2)
+    dealt = Table(variant, ("me", "me"), 1).deal()
+    choices = adviser.choices(dealt.state, dealt.action_mask())
+    assert adviser.is_exact
+    assert choices[0].win is not None
+    assert 0 < choices[0].win < 1
+
+
+def test_poker_dice_show_their_labels_and_are_typed_so() -> None:
+    played, out = game(None, ["h", "kings", "", "x"], skin="poker", seed=8)
+    with pytest.raises(Leave):
+        played.play()
+    shown = out.getvalue()
+    assert "Kings" in shown
+    assert "●" not in shown
+    assert any(state.current_player == 0 for state, _ in played.record.history())
+
+
+def test_a_table_of_people_only_needs_no_agent(tmp_path: Path) -> None:
+    played, _ = game(tmp_path / "g.jsonl", closing_everything(), ("me:Ana", "me:Luis"), variant="clasica")
+    played.play()
+    assert played.screen.names == ["Ana", "Luis"]
+    assert played.record.dealt.is_over
+
+
+def test_one_person_alone_plays_any_variant() -> None:
+    played, _ = game(None, closing_everything(), ("me",), variant="clasica_obligada")
+    played.play()
+    assert played.record.dealt.is_over
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def test_a_resumed_game_is_the_game_that_was_not_interrupted(tmp_path: Path) -> None:
+    whole, _ = game(tmp_path / "whole.jsonl", closing_everything(), ("me", "race"), variant="clasica")
+    whole.play()
+    lines = [line for _, line in zip(range(7), closing_everything(), strict=False)]
+    path = tmp_path / "cut.jsonl"
+    cut, _ = game(path, lines, ("me", "race"), variant="clasica")
+    with pytest.raises(Leave):
+        cut.play()
+    # A crash while a line is written leaves part of it.
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"seat": 1, "rou')
+    record = GameRecord.read(path)
+    record.resume()
+    assert record.actions == whole.record.actions[: len(record.actions)]
+    assert 0 < len(record.actions) < len(whole.record.actions)
+    again = TerminalGame(record, Console(file=io.StringIO()), read=Input(closing_everything()))
+    again.play()
+    assert path.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert GameRecord.read(path).dealt.state == whole.record.dealt.state
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    path = tmp_path / "finished.jsonl"
+    game(path, closing_everything(), ("me", "solo_optimal"))[0].play()
+    return path
+
+
+def change(path: Path, number: int, **values: Any) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    line = {**json.loads(lines[number]), **values}
+    lines[number] = json.dumps(line)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("number", "values", "message"),
+    [
+        (0, {"format": "chess"}, r":1: format 'chess'"),
+        (0, {"version": 2}, r":1: version 2"),
+        (0, {"fingerprint": "0"}, r":1: fingerprint '0'"),
+        (0, {"seed": "x"}, r":1: seed"),
+        (0, {"seats": []}, r":1: seats"),
+        (0, {"seats": ["me"] * 9}, r":1: num_players"),
+        (0, {"variant": {"name": "x"}}, r":1: variant"),
+        (0, {"seed": 4}, r":2: dice .* do not follow from seed 4"),
+        (3, {"dice": [1, 1, 1, 1, 1]}, r":4: dice"),
+        (3, {"action": 99}, r":4: action 99"),
+        (3, {"action": "keep"}, r":4: action: 'keep'"),
+    ],
+)
+def test_changed_records_are_refused_with_their_line(
+    finished: Path, number: int, values: dict[str, Any], message: str
+) -> None:
+    change(finished, number, **values)
+    with pytest.raises(RecordError, match=message):
+        GameRecord.read(finished)
+
+
+def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with pytest.raises(RecordError, match="cannot be read"):
+        GameRecord.read(path)
+    path.write_bytes(b"")
+    with pytest.raises(RecordError, match="is empty"):
+        GameRecord.read(path)
+    path.write_bytes(b"\x80\x04pickle\n")
+    with pytest.raises(RecordError, match=":1: is not a line of JSON"):
+        GameRecord.read(path)
+
+
+def test_an_existing_file_is_never_overwritten(finished: Path) -> None:
+    before = finished.read_bytes()
+    with pytest.raises(RecordError, match="exists already"):
+        GameRecord.create(finished, Table(get_variant("ruibal"), ("me",), 1))
+    assert finished.read_bytes() == before
+
+
+def test_a_misspelt_agent_leaves_no_file_behind(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    with pytest.raises(ValueError, match="did you mean tips"):
+        main(["--seats", "me", "tipps", "--record", str(path)])
+    assert not path.exists()
+
+
+# --- afterwards -----------------------------------------------------------------------------------
+
+
+def test_a_replay_shows_every_position(finished: Path) -> None:
+    record = GameRecord.read(finished)
+    out = io.StringIO()
+    names = seat_names(record.table.seats, "en")
+    screen = Screen(Console(file=out, width=120), record.table.variant, names, language="en", skin="standard")
+    steps: list[None] = []
+    replay(record, screen, lambda: steps.append(None))
+    assert len(steps) == len(record.actions)
+    assert out.getvalue().count("Generala · ruibal") == len(record.actions) + 1
+    assert "game over" in out.getvalue()
+
+
+def test_a_review_finds_no_fault_with_optimal_play_alone_and_some_with_mine(tmp_path: Path) -> None:
+    perfect, _ = game(tmp_path / "a.jsonl", [], ("optimal",))
+    perfect.play()
+    adviser = Adviser(compile_variant("ruibal"), 1)
+    (verdicts,) = judge(perfect.record, adviser)
+    assert len(verdicts) > 10
+    assert sum(verdict.cost for verdict in verdicts) == pytest.approx(0.0, abs=1e-9)
+    mine, _ = game(tmp_path / "b.jsonl", closing_everything(), ("me",))
+    mine.play()
+    report = review_json(mine.record, adviser, ["me"])
+    (seat,) = report["seats"]
+    assert report["unit"] == "points"
+    assert seat["total_cost"] > 50
+    assert seat["mistakes"][0]["cost"] == max(mistake["cost"] for mistake in seat["mistakes"])
+    assert seat["num_optimal"] < seat["num_decisions"]
+
+
+def test_race_is_its_own_judge_where_nothing_better_is_known() -> None:
+    played, _ = game(None, [], ("race", "tips", "tips"))
+    played.play()
+    report = review_json(played.record, Adviser(compile_variant("ruibal"), 3), ["race", "a", "b"])
+    assert not report["is_exact"]
+    race, *others = report["seats"]
+    assert race["total_cost"] == pytest.approx(0.0, abs=1e-6)
+    assert all(seat["total_cost"] > 0.01 for seat in others)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "scripts/play.py", *arguments],
+        cwd=ROOT,
+        encoding="utf-8",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_the_command_plays_replays_and_reviews(
+    finished: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["--replay", str(finished), "--lang", "es"]) == 0
+    assert "fin de la partida" in capsys.readouterr().out
+    assert main(["--review", str(finished), "--store", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "decisions optimal" in out
+    assert main(["--review", str(finished), "--json", "--store", str(tmp_path)]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["variant"] == "ruibal"
+    assert len(report["seats"]) == 2
+    for arguments, message in ((["--json"], "--json"), (["--pause", "-1"], "--pause")):
+        with pytest.raises(UsageError, match=message):
+            main(arguments)
+
+
+def test_ctrl_c_leaves_a_record_that_can_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl"
+    process = start("--seats", "me", "tips", "--seed", "3", "--pause", "0", "--record", str(path))
+    assert process.stdin is not None
+    process.stdin.write("-\n\n")
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and '"does": "keep nothing"' not in (
+        path.read_text(encoding="utf-8") if path.exists() else ""
+    ):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert f"--resume {path}" in out
+    assert "Traceback" not in err
+    before = path.read_bytes()
+    assert b"keep nothing" in before
+    resumed = start("--resume", str(path), "--pause", "0")
+    out, err = resumed.communicate("c1\n\nx\n", timeout=60)
+    assert resumed.returncode == 0, err
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert b"close ones" in after[len(before) :]
