@@ -107,3 +107,28 @@ def learning_curves_figure(
     if curves:
         axes.legend()
     return figure
+
+
+def intervals_figure(
+    rows: Sequence[tuple[str, Sequence[float], float, float, float]], *, title: str = "", xlabel: str = ""
+) -> Figure:
+    """Draw one line per method: its runs as dots, a statistic and its interval as a bar.
+
+    Args:
+        rows: Label, the values of the runs, the statistic, the low and the high end.
+        title: The title.
+        xlabel: What is drawn.
+    """
+    figure = Figure(figsize=(8, 1.4 + 0.6 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    for position, (_, values, middle, low, high) in enumerate(rows):
+        colour = f"C{position % 10}"
+        axes.barh(position, max(high - low, 0.0), left=low, height=0.5, color=colour, alpha=0.35)
+        axes.plot([middle, middle], [position - 0.25, position + 0.25], color=colour, linewidth=2.5)
+        axes.scatter(values, [position] * len(values), s=14, color=colour, edgecolors="white", zorder=3)
+    axes.set_yticks(range(len(rows)), [row[0] for row in rows])
+    axes.invert_yaxis()
+    axes.set_xlabel(xlabel)
+    axes.set_title(title)
+    axes.grid(axis="x", alpha=0.3)
+    return figure
