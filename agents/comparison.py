@@ -238,9 +238,8 @@ def _check_groups(groups: Sequence[Group]) -> None:
 
 def _game_text(run: Run) -> str:
     fingerprint, win = run.game
-    return (
-        f"{run.result.get('variant', '')} ({fingerprint}, instant win {'plays on' if win is None else win})"
-    )
+    treated = "plays on" if win is None else f"pays {win:g}"
+    return f"{run.result.get('variant', '')} ({fingerprint}, instant win {treated})"
 
 
 def check_seeds(groups: Sequence[Group], chosen_on: Iterable[str]) -> None:
@@ -327,6 +326,7 @@ def probability_of_improvement(
     """
 
     def share(left: NDArray[np.float64], right: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+        assert axis == -1  # scipy draws along the last axis
         higher = np.sign(left[..., :, None] - right[..., None, :])
         return np.asarray((0.5 + 0.5 * higher).mean(axis=(-2, -1)))
 

@@ -92,7 +92,7 @@ def _print_table(result: dict[str, Any], console: Console) -> None:
     share = f"{100 * result['confidence']:g} %"
     table = Table(title=f"{result['variant']}, % of the optimum, {share} intervals over seeds")
     table.add_column("method", overflow="fold", min_width=8)
-    for column in ("runs", "IQM", "mean", "worst", "best"):
+    for column in ("runs", "IQM", "mean"):
         table.add_column(column, justify="right")
 
     def shown(estimate: dict[str, Any]) -> str:
@@ -106,8 +106,6 @@ def _print_table(result: dict[str, Any], console: Console) -> None:
             str(group["num_runs"]),
             shown(values["iqm"]),
             shown(values["mean"]),
-            f"{100 * values['min']:.2f}",
-            f"{100 * values['max']:.2f}",
         )
     console.print(table)
     for pair in result["probability_of_improvement"]:

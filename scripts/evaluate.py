@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +28,7 @@ from agents.evaluation import (
     sampled_summary,
 )
 from agents.run_folder import RunRules, read_rules
+from generala_env.rules.compiled import InstantWin
 from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import DEFAULT_VARIANT
 from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
@@ -94,12 +95,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _rules_of(path: Path) -> RunRules:
+    """Return the game that a run folder, or an agent in a file, was trained on."""
+    if path.is_dir():
+        return read_rules(path)
+    from agents.saving import read_agent
+
+    blueprint, _ = read_agent(path)
+    return RunRules(blueprint.variant, cast(InstantWin, blueprint.instant_win))
+
+
 def _rules(arguments: argparse.Namespace) -> RunRules:
     """Return the game to play: as given, else that of the first run folder, else the default."""
     run: RunRules | None = None
     if arguments.variant is None:
-        folders = [Path(agent) for agent in arguments.agents if agent not in agent_names()]
-        run = next((read_rules(folder) for folder in folders if folder.is_dir()), None)
+        paths = [Path(agent) for agent in arguments.agents if agent not in agent_names()]
+        run = next((_rules_of(path) for path in paths if path.exists()), None)
     base = run.variant if run is not None else arguments.variant or DEFAULT_VARIANT
     instant_win = arguments.instant_win
     if instant_win is None:
@@ -272,7 +283,8 @@ def _evaluate_exactly(
 
 
 def _write_report(agent: Agent, arguments: argparse.Namespace, rules: RunRules) -> ExactEvaluation:
-    from agents.report import REPORT_BLUNDERS, render_report, write_text
+    from agents.report import REPORT_BLUNDERS, render_report
+    from agents.saving import write_text
 
     evaluation = _evaluate_exactly(agent, arguments, rules, max(REPORT_BLUNDERS, arguments.blunders))
     page = render_report(

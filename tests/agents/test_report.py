@@ -14,7 +14,7 @@ import pytest
 
 from agents.base import Agent, make_agent
 from agents.evaluation import exact_evaluation, trace_game
-from agents.report import REPORT_BLUNDERS, render_report, write_text
+from agents.report import REPORT_BLUNDERS, render_report
 from agents.report_text import texts
 from generala_env.rules.names import Language
 from generala_env.rules.variants import get_variant
@@ -136,17 +136,6 @@ def test_an_agents_name_cannot_break_the_page() -> None:
         assert "<script>" not in render_report(agent, evaluation)
     finally:
         agent.name = name
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    target = tmp_path / "out.html"
-    write_text(target, "first")
-    with pytest.raises(UnicodeEncodeError):
-        write_text(target, "second \ud800")
-    assert target.read_text() == "first"
-    assert list(tmp_path.iterdir()) == [target]
-    with pytest.raises(OSError, match="nowhere"):
-        write_text(tmp_path / "nowhere" / "out.html", "text")
 
 
 # --- in a browser -----------------------------------------------------------------------------------
