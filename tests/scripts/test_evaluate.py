@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 from agents.cli import run_command
+from agents.learners import make_policy
+from agents.saving import WEIGHTS, Blueprint, write_file
+from generala_env.envs.observation import observation_layout
+from generala_env.rules.compiled import compile_variant
+from generala_env.rules.variants import get_variant
 from scripts.evaluate import main
 
 
@@ -59,6 +64,52 @@ def test_the_table_shows_every_agent(capsys: pytest.CaptureFixture[str]) -> None
     assert "tips" in shown
     assert "random" in shown
     assert "50 games" in shown
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of other rules than the default, with an untrained network in it."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "config.yaml").write_text(
+        "variant: {base: ruibal, boxes: [ones, sixes, poker]}\nenv: {instant_win: 33}\nseed: 1\n"
+    )
+    rules = get_variant({"base": "ruibal", "boxes": ["ones", "sixes", "poker"]})
+    layout = observation_layout(compile_variant(rules))
+    settings = {"net_arch": [8], "activation": "relu", "keeps_head": True}
+    weights = make_policy("ppo", layout, settings).state_dict()
+    plan = Blueprint("tiny", "ppo", rules, 33, layout.names, settings, 1_000, 1)
+    arrays = {f"{WEIGHTS}{name}": tensor.numpy() for name, tensor in weights.items()}
+    write_file(folder / "agent.safetensors", "agent", plan.to_dict(), arrays)
+    return folder
+
+
+@pytest.mark.parametrize("exact", [(), ("--exact",)])
+@pytest.mark.parametrize("file", ["", "agent.safetensors"])
+def test_a_trained_agent_brings_its_rules(
+    capsys: pytest.CaptureFixture[str], run_folder: Path, file: str, exact: tuple[str, ...]
+) -> None:
+    result = run_json(capsys, "--agent", str(run_folder / file), "--games", "50", *exact)
+    assert result["fingerprint"] == get_variant({"base": "ruibal", "boxes": "ones sixes poker"}).fingerprint
+    assert result["instant_win_points"] == 33
+    assert result["illegal_actions"] == 0
+    assert 0 < result["optimality"] < 1.2
+
+
+def test_an_agent_of_other_rules_is_refused(capsys: pytest.CaptureFixture[str], run_folder: Path) -> None:
+    told = fail(capsys, "--agent", str(run_folder), "--variant", "ruibal")
+    assert get_variant("ruibal").fingerprint in told
+    assert get_variant({"base": "ruibal", "boxes": "ones sixes poker"}).fingerprint in told
+
+
+def test_a_run_without_a_model_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, run_folder: Path
+) -> None:
+    (tmp_path / "config.yaml").write_text((run_folder / "config.yaml").read_text())
+    assert str(tmp_path) in fail(capsys, "--agent", str(tmp_path))
+    (tmp_path / "agent.safetensors").write_bytes((run_folder / "agent.safetensors").read_bytes()[:-7])
+    assert str(tmp_path) in fail(capsys, "--agent", str(tmp_path))
+    (tmp_path / "agent.safetensors").write_text("")
+    assert "agent.safetensors" in fail(capsys, "--agent", str(tmp_path / "agent.safetensors"))
 
 
 @pytest.mark.parametrize(
