@@ -8,6 +8,7 @@ environment samples it, a solver sums over them); elsewhere it picks one of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -23,8 +24,8 @@ from generala_env.rules.card import (
 )
 from generala_env.rules.dice import (
     FACES,
+    IS_CANONICAL_MASK,
     KEEP_INDEX,
-    KEEP_OF_MASK,
     NUM_FACES,
     THROW_INDEX,
     THROWS,
@@ -288,10 +289,11 @@ class Game:
         """
         if state.phase is Phase.OVER or self.is_chance(state):
             return ()
-        keeps = [Keep(mask) for mask in range(NUM_KEEP_ACTIONS) if self._may_keep(state.turn, mask)]
+        masks: Iterable[int] = range(NUM_KEEP_ACTIONS)
         if canonical:
-            row = KEEP_OF_MASK[THROW_INDEX[state.turn.dice]].tolist()
-            keeps = [keep for keep in keeps if row.index(row[keep.mask]) == keep.mask]
+            is_canonical = IS_CANONICAL_MASK[THROW_INDEX[state.turn.dice]].tolist()
+            masks = [mask for mask in masks if is_canonical[mask]]
+        keeps = [Keep(mask) for mask in masks if self._may_keep(state.turn, mask)]
         if state.phase is Phase.PLAYOFF:
             return (*keeps, Close(self._playoff_box(state)))
         return (*keeps, *(Close(box) for box in closable_boxes(self.variant, state.card)))
