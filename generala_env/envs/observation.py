@@ -164,8 +164,8 @@ class ObservationLayout:
         """
         known = np.array(observations, dtype=np.float32)
         dice = KEEP_COUNTS[:NUM_PARTIAL_KEEPS]
-        tables = {
-            "dice": dice / np.float32(NUM_DICE),
+        tables: dict[str, NDArray[np.float32]] = {
+            "dice": (dice / np.float32(NUM_DICE)).astype(np.float32),
             "counts_one_hot": np.eye(NUM_DICE + 1, dtype=np.float32)[dice].reshape(len(dice), -1),
         }
         for name, start, stop in self.blocks:
