@@ -15,7 +15,7 @@ from agents.base import Agent, AgentError, agent_names, make_agent
 from generala_env.envs.table_observation import TableBatch, TableLayout, table_layout
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, InstantWin, compile_variant
-from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS
+from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS, keyed_uniforms
 from generala_env.rules.playoff import playoff_tables
 from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelPlan, DuelSolution, open_duel, solve_duel
@@ -184,31 +184,44 @@ class RaceAgent(SeatAgent):
         """Bind the agent to a table; ``instant_win`` as in the one-player game."""
         super().__init__("race", compiled, num_players)
         self.tables = race_tables(compiled, instant_win=instant_win)
+        self._known = (np.empty((0, 2 * num_players), dtype=np.int64), np.empty((0, 2, NUM_PARTIAL_KEEPS)))
 
     def q_values(self, batch: TableBatch) -> NDArray[np.float64]:
         """Return probabilities of ending above the best of the others, ties counting half."""
-        # Rows are distinct turns; solving one is dear, so equal turns are solved once.
-        keys = np.concatenate([batch.cards, batch.scores], axis=1).astype(np.int64)
-        distinct, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        values = np.full((len(keys), self.compiled.num_actions), -np.inf)
         turn = batch.turn
         throw = np.asarray(turn.throw, dtype=np.intp)
-        throw_number = np.asarray(turn.throw_number, dtype=np.intp)
-        served = np.asarray(turn.served, dtype=np.intp)
-        back = back.reshape(-1)
-        by_turn = np.argsort(back, kind="stable")
-        starts = np.searchsorted(back[by_turn], np.arange(len(distinct) + 1))
-        for start in range(0, len(distinct), TURNS_AT_ONCE):
-            stop = min(start + TURNS_AT_ONCE, len(distinct))
-            cards, scores = batch.cards[first[start:stop]], batch.scores[first[start:stop]]
-            keep_values, closing = self.tables.turns(cards, scores)
-            rows = by_turn[starts[start] : starts[stop]]
-            of = back[rows] - start
-            values[rows, NUM_KEEP_ACTIONS:] = closing[of, :, served[rows], throw[rows]]
-            kept = np.minimum(KEEP_OF_MASK[throw[rows], :NUM_KEEP_ACTIONS], NUM_PARTIAL_KEEPS - 1)
-            number = np.minimum(throw_number[rows], 2) - 1
-            values[rows, :NUM_KEEP_ACTIONS] = keep_values[of[:, None], number[:, None], kept]
-        return values
+        number = np.minimum(np.asarray(turn.throw_number, dtype=np.intp), 2) - 1
+        closing = self.tables.closing_values(batch.cards, batch.scores, turn.served, throw)
+        # The mask that keeps all five is not among the 31, so every keep here is partial.
+        kept = np.minimum(KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS], NUM_PARTIAL_KEEPS - 1)
+        keep_values, of = self._turn_values(batch)
+        return np.concatenate([keep_values[of[:, None], number[:, None], kept], closing], axis=1)
+
+    def _turn_values(self, batch: TableBatch) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return the keeps' values of distinct turns, and which turn each row is in.
+
+        Solving a turn is dear and serves all its throws, so equal turns are solved once and
+        those of the last call are remembered.
+        """
+        turns = np.concatenate([batch.cards, batch.scores], axis=1).astype(np.int64)
+        _, first, of = np.unique(keyed_uniforms(0, *turns.T), return_index=True, return_inverse=True)
+        of = of.reshape(-1)
+        distinct = turns[first]
+        if not np.array_equal(distinct[of], turns):
+            # Two turns have one hash: it never happens, and must not go wrong.
+            distinct, of = np.unique(turns, axis=0, return_inverse=True)
+            of = of.reshape(-1)
+        known_turns, known_values = self._known
+        values = np.empty((len(distinct), 2, NUM_PARTIAL_KEEPS))
+        known = {tuple(row): index for index, row in enumerate(known_turns.tolist())}
+        where = np.array([known.get(tuple(row), -1) for row in distinct.tolist()], dtype=np.intp)
+        is_known = where >= 0
+        values[is_known] = known_values[where[is_known]]
+        new = distinct[~is_known]
+        num_players = batch.cards.shape[1]
+        values[~is_known] = self.tables.turn_values(new[:, :num_players], new[:, num_players:])
+        self._known = (distinct, values)
+        return values, of
 
     def playoff_turn(self, best: int, num_best: int, num_after: int) -> PlayoffTurn:
         """Return the turn played for the probability of winning the playoff."""
@@ -268,10 +281,6 @@ def _duel_solution(compiled: CompiledVariant, store: Path) -> DuelSolution:
             f"run python scripts/solve.py --players 2 --variant {compiled.variant.name} first"
         )
     return solution
-
-
-TURNS_AT_ONCE: Final = 512
-"""Turns that ``race`` solves in one go; each takes about 25 kB while it is being solved."""
 
 
 @dataclass(frozen=True)

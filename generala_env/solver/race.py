@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
+from typing import Any
 
 import numba
 import numpy as np
@@ -251,11 +252,10 @@ def _race_turns(
     cumulative: NDArray[np.float64],
     wins: NDArray[np.float64],
     keep_values: NDArray[np.float64],
-    closing: NDArray[np.float32],
 ) -> None:
     """Solve turns for the probability of winning, one a row, in parallel.
 
-    ``keep_values`` (rows, 2, 210) and ``closing`` (rows, B, 2, 252) float32 are written.
+    ``keep_values`` (rows, 2, 210) is written.
     """
     most = points.max()
     for row in numba.prange(len(own)):
@@ -269,7 +269,6 @@ def _race_turns(
         known_after = np.empty(most + 1, dtype=np.int64)
         for box in range(closable.shape[1]):
             if not closable[card, box]:
-                closing[row, box] = -np.inf
                 continue
             known_after[:] = -1
             reached = successor[opened & ~(1 << box)]
@@ -280,11 +279,44 @@ def _race_turns(
                     if known_after[paid] != after:
                         known_after[paid] = after
                         known[paid] = _win_after(after, score[row] + paid, future, wins, by_total)
-                    closing[row, box, served, throw] = known[paid]
                     if known[paid] > best[served, throw]:
                         best[served, throw] = known[paid]
         win_value = 1.0 if instant_win[card] else np.nan
         solve_turn(best, is_served, win_value, is_locked, union, keep_values[row])
+
+
+@numba.njit(cache=True, parallel=True)
+def _race_closings(
+    own: NDArray[np.int64],
+    score: NDArray[np.int64],
+    others: NDArray[np.int64],
+    other_scores: NDArray[np.int64],
+    served: NDArray[np.int64],
+    throw: NDArray[np.int64],
+    class_card: NDArray[np.int32],
+    successor: NDArray[np.int32],
+    card_open: NDArray[np.uint16],
+    card_status: NDArray[np.uint8],
+    closable: NDArray[np.bool_],
+    points: NDArray[np.int32],
+    next_status: NDArray[np.uint8],
+    future: NDArray[np.float64],
+    cumulative: NDArray[np.float64],
+    wins: NDArray[np.float64],
+    closing: NDArray[np.float64],
+) -> None:
+    """Price closing each box now, one position a row; ``closing`` (rows, B) is written."""
+    for row in numba.prange(len(own)):
+        card = class_card[own[row]]
+        opened, status = card_open[card], card_status[card]
+        by_total = np.empty(2 * future.shape[1])
+        _win_by_total(others[row], other_scores[row], cumulative, by_total)
+        for box in range(closable.shape[1]):
+            closing[row, box] = -np.inf
+            if closable[card, box]:
+                after = successor[opened & ~(1 << box), next_status[status, box, served[row], throw[row]]]
+                paid = points[status, box, served[row], throw[row]]
+                closing[row, box] = _win_after(after, score[row] + paid, future, wins, by_total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,11 +343,20 @@ class RaceTables:
         """The variant's tables."""
         return self.solution.compiled
 
-    def turns(
-        self,
-        cards: NDArray[np.integer],
-        scores: NDArray[np.integer],
-    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    def _sides(
+        self, cards: NDArray[np.integer], scores: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the mover's classes and points, then those of the others, for the kernels."""
+        groups = self.compiled.card_class[np.asarray(cards, dtype=np.intp)].astype(np.int64)
+        points = np.asarray(scores, dtype=np.int64)
+        return (
+            np.ascontiguousarray(groups[:, 0]),
+            np.ascontiguousarray(points[:, 0]),
+            np.ascontiguousarray(groups[:, 1:]),
+            np.ascontiguousarray(points[:, 1:]),
+        )
+
+    def turn_values(self, cards: NDArray[np.integer], scores: NDArray[np.integer]) -> NDArray[np.float64]:
         """Solve the present turns of movers for the probability of winning.
 
         Args:
@@ -323,19 +364,12 @@ class RaceTables:
             scores: (batch, n) integer, their points.
 
         Returns:
-            The value of every keep, (batch, 2, 210) float64, and of closing every box with
-            every throw, (batch, B, 2, 252) float32, ``-inf`` where a box may not be closed.
+            (batch, 2, 210) float64, the value of every keep after the first and second throw.
         """
         compiled = self.compiled
-        groups = compiled.card_class[np.asarray(cards, dtype=np.intp)].astype(np.int64)
-        points = np.asarray(scores, dtype=np.int64)
-        keep_values = np.empty((len(groups), 2, NUM_PARTIAL_KEEPS))
-        closing = np.empty((len(groups), compiled.num_boxes, 2, NUM_THROWS), dtype=np.float32)
+        keep_values = np.empty((len(cards), 2, NUM_PARTIAL_KEEPS))
         _race_turns(
-            np.ascontiguousarray(groups[:, 0]),
-            np.ascontiguousarray(points[:, 0]),
-            np.ascontiguousarray(groups[:, 1:]),
-            np.ascontiguousarray(points[:, 1:]),
+            *self._sides(cards, scores),
             compiled.class_card,
             self.successor,
             compiled.card_open,
@@ -351,9 +385,46 @@ class RaceTables:
             self.cumulative,
             self.wins,
             keep_values,
+        )
+        return keep_values
+
+    def closing_values(
+        self,
+        cards: NDArray[np.integer],
+        scores: NDArray[np.integer],
+        served: NDArray[Any],
+        throw: NDArray[Any],
+    ) -> NDArray[np.float64]:
+        """Return the probability of winning after closing each box with the dice on the table.
+
+        Args:
+            cards: (batch, n) integer, cards of all players, the mover's first.
+            scores: (batch, n) integer, their points.
+            served: (batch,) bool, whether closing now counts as served.
+            throw: (batch,) integer, index of the dice.
+
+        Returns:
+            (batch, B) float64, ``-inf`` where a box may not be closed.
+        """
+        compiled = self.compiled
+        closing = np.empty((len(cards), compiled.num_boxes))
+        _race_closings(
+            *self._sides(cards, scores),
+            np.ascontiguousarray(served, dtype=np.int64),
+            np.ascontiguousarray(throw, dtype=np.int64),
+            compiled.class_card,
+            self.successor,
+            compiled.card_open,
+            compiled.card_status,
+            compiled.closable,
+            compiled.points,
+            compiled.next_status,
+            self.future,
+            self.cumulative,
+            self.wins,
             closing,
         )
-        return keep_values, closing
+        return closing
 
 
 def race_tables(compiled: CompiledVariant, *, instant_win: InstantWin = "perfect") -> RaceTables:

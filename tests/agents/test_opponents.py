@@ -108,8 +108,12 @@ def test_the_last_turn_is_played_exactly(preset: str) -> None:
     done = compiled.num_cards - 1
     for card in generator.choice(last, 1, replace=False).tolist():
         own, target = 100, 100 + int(generator.integers(0, 40))
-        keep_values, closing = tables.turns(np.array([[card, done]]), np.array([[own, target]]))
-        best_close = closing[0].max(axis=0)
+        cards, scores = np.array([[card, done]]), np.array([[own, target]])
+        keep_values = tables.turn_values(cards, scores)
+        served = np.ones(len(THROWS), dtype=bool)
+        rows = np.zeros(len(THROWS), dtype=int)
+        closing = tables.closing_values(cards[rows], scores[rows], served, np.arange(len(THROWS)))
+        best_close = closing.max(axis=1)
         value = 0.0
         for index, dice in enumerate(THROWS):
             chance = throw_probabilities_after(0)[index]
@@ -117,7 +121,7 @@ def test_the_last_turn_is_played_exactly(preset: str) -> None:
                 value += chance
                 continue
             keeps = [k for k, keep in enumerate(KEEPS[:NUM_PARTIAL_KEEPS]) if is_subset(keep, dice)]
-            value += chance * max(best_close[1, index], keep_values[0, 0, keeps].max())
+            value += chance * max(best_close[index], keep_values[0, 0, keeps].max())
         assert value == pytest.approx(last_turn_by_hand(compiled, card, own, target), abs=1e-9)
 
 
@@ -212,8 +216,8 @@ def test_race_is_indifferent_to_a_common_lead() -> None:
     compiled = compile_variant("ruibal")
     tables = race_tables(compiled)
     cards = np.zeros((1, 2), dtype=int)
-    level = tables.turns(cards, np.array([[0, 0]]))[0]
-    shifted = tables.turns(cards, np.array([[37, 37]]))[0]
+    level = tables.turn_values(cards, np.array([[0, 0]]))
+    shifted = tables.turn_values(cards, np.array([[37, 37]]))
     assert level == pytest.approx(shifted, abs=1e-9)
-    behind = tables.turns(cards, np.array([[0, 30]]))[0]
+    behind = tables.turn_values(cards, np.array([[0, 30]]))
     assert (behind[0, 0] < level[0, 0]).all()
