@@ -1,0 +1,620 @@
+"""Measure how fast everything is, beside peers in the same run.
+
+Each section measures some figures and, where there is a peer, the ratio to it: absolute figures depend
+on the machine and on what else it does, ratios much less. Peers that are not installed are named
+and left out (pip install "generala-env[bench]"). Every figure is the best of several tries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import DQN
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+import generala_env
+from agents.base import make_agent
+from agents.cli import UsageError, positive_int, print_json, run_command
+from agents.dqn import MaskableDQN
+from agents.evaluation import exact_evaluation
+from agents.ppo import PPO
+from agents.vec_env import GeneralaVecEnv
+from generala_env.envs.solo import GeneralaEnv
+from generala_env.envs.vector import GeneralaVectorEnv
+from generala_env.rules import PRESETS, compile_variant
+from generala_env.solver.duel import solve_duel
+from generala_env.solver.solo import solve_solo
+
+ENV_ID: Final = "generala_env/Generala-v0"
+NUM_ENVS = 1_024
+"""How many environments the rows on batches have."""
+SIZES = (1, 8, 64, 512, 1_024, 4_096, 16_384)
+"""How many the drawing has."""
+
+
+@dataclass
+class Effort:
+    """How much to measure.
+
+    Attributes:
+        seconds: About how long one try takes.
+        tries: How many there are; the best counts.
+        num_threads: Threads of the batched environment in the rows that use several.
+    """
+
+    seconds: float = 1.0
+    tries: int = 3
+    num_threads: int = 2
+
+
+@dataclass
+class Figure:
+    """One row.
+
+    Attributes:
+        name: What was measured.
+        value: How much.
+        unit: Of what.
+        peer: The name of the row it is compared to.
+        ratio: How many times better than the peer it is.
+    """
+
+    name: str
+    value: float
+    unit: str
+    peer: str | None = None
+    ratio: float | None = None
+
+
+@dataclass
+class Section:
+    """The figures of a section, and what could not be measured.
+
+    Attributes:
+        figures: The rows.
+        missing: Peers that were left out, and why.
+        curves: By label, the points (environments, steps per second) of a drawing.
+    """
+
+    figures: list[Figure] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+
+    def add(self, name: str, value: float, unit: str, peer: str | None = None) -> float:
+        """Add a row, compared to an earlier one if it is there."""
+        ratio = None
+        for other in self.figures:
+            if other.name == peer:
+                ratio = other.value / value if unit == "s" else value / other.value
+        self.figures.append(Figure(name, value, unit, peer if ratio is not None else None, ratio))
+        return value
+
+    def peer(self, name: str) -> Any:
+        """Import an optional peer; ``None``, and a note, where that is impossible."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return import_module(name)
+        except ImportError as error:
+            self.missing.append(f"{name} ({error})")
+            return None
+
+
+def rate(steps: Callable[[int], int], effort: Effort) -> float:
+    """Return the best number of steps per second.
+
+    Args:
+        steps: Does about as many steps as it is told, and returns how many it did.
+        effort: How long and how often.
+    """
+    amount, took = 1, 0.0
+    while took < effort.seconds / 10:
+        start = time.perf_counter()
+        done = steps(amount)
+        took = time.perf_counter() - start
+        amount = max(2 * amount, done)
+    amount = max(1, int(amount / 2 * effort.seconds / took))
+    best = 0.0
+    for _ in range(effort.tries):
+        start = time.perf_counter()
+        done = steps(amount)
+        best = max(best, done / (time.perf_counter() - start))
+    return best
+
+
+def seconds_of(action: Callable[[], object], effort: Effort) -> float:
+    """Return the fewest seconds of some tries, after a first that warms up."""
+    action()
+    best = float("inf")
+    for _ in range(effort.tries):
+        start = time.perf_counter()
+        action()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+# --- one environment -----------------------------------------------------------------------------------
+
+
+def masked_steps(env: gym.Env[Any, Any]) -> Callable[[int], int]:
+    """Return a player that takes the first action of the mask in ``info``."""
+    state = {"info": env.reset(seed=0)[1]}
+
+    def steps(amount: int) -> int:
+        info = state["info"]
+        for _ in range(amount):
+            _, _, terminated, _, info = env.step(int(info["action_mask"].argmax()))
+            if terminated:
+                _, info = env.reset()
+        state["info"] = info
+        return amount
+
+    return steps
+
+
+def cart_pole_steps(env: gym.Env[Any, Any]) -> Callable[[int], int]:
+    env.reset(seed=0)
+
+    def steps(amount: int) -> int:
+        for number in range(amount):
+            _, _, terminated, truncated, _ = env.step(number & 1)
+            if terminated or truncated:
+                env.reset()
+        return amount
+
+    return steps
+
+
+def open_spiel_steps(pyspiel: Any) -> Callable[[int], int]:
+    game = pyspiel.load_game("yacht(players=1)")
+    rng = np.random.default_rng(0)
+
+    def steps(amount: int) -> int:
+        state = game.new_initial_state()
+        for _ in range(amount):
+            if state.is_terminal():
+                state = game.new_initial_state()
+            while state.is_chance_node():
+                outcomes = state.chance_outcomes()
+                state.apply_action(outcomes[int(rng.random() * len(outcomes))][0])
+            if not state.is_terminal():
+                state.apply_action(state.legal_actions()[0])
+        return amount
+
+    return steps
+
+
+def petting_zoo_steps(module: Any) -> Callable[[int], int]:
+    env = module.env()
+    env.reset(seed=0)
+
+    def steps(amount: int) -> int:
+        for _ in range(amount):
+            observation, _, terminated, truncated, _ = env.last()
+            if terminated or truncated:
+                env.reset()
+            else:
+                env.step(int(observation["action_mask"].argmax()))
+        return amount
+
+    return steps
+
+
+def environment(effort: Effort) -> Section:
+    """One environment, with observation and mask, as gym.make gives it."""
+    section = Section()
+    cart_pole = "Gymnasium CartPole-v1"
+    section.add(cart_pole, rate(cart_pole_steps(gym.make("CartPole-v1")), effort), "steps/s")
+    if pyspiel := section.peer("pyspiel"):
+        section.add("OpenSpiel yacht", rate(open_spiel_steps(pyspiel), effort), "steps/s")
+    if tictactoe := section.peer("pettingzoo.classic.tictactoe_v3"):
+        section.add("PettingZoo tic-tac-toe", rate(petting_zoo_steps(tictactoe), effort), "steps/s")
+    for name in ("ruibal", "doble_fija"):
+        made = gym.make(ENV_ID, variant=name)
+        section.add(f"Generala-v0 {name}", rate(masked_steps(made), effort), "steps/s", cart_pole)
+    return section
+
+
+# --- many environments -----------------------------------------------------------------------------------
+
+
+def legal_actions(masks: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    chosen: NDArray[np.int64] = (rng.random(masks.shape, dtype=np.float32) * masks).argmax(axis=1)
+    return chosen
+
+
+def batch_rate(
+    effort: Effort, num_envs: int, num_threads: int, variant: str = "ruibal", *, through_sb3: bool = False
+) -> float:
+    """Return steps per second of the batched environment, observations and masks written.
+
+    Random legal actions are drawn beforehand and played again from the same state, so that
+    only the environment is measured.
+    """
+    env = GeneralaVectorEnv(num_envs, variant, num_threads=num_threads, autoreset_mode="SameStep")
+    step: Callable[[NDArray[np.int64]], object] = env.step
+    if through_sb3:
+        sb3 = GeneralaVecEnv(num_envs, variant, num_threads=num_threads)
+        sb3.reset()
+        env, step = sb3.env, sb3.step
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):  # games begin together; spread them out
+        env.advance(legal_actions(env.action_masks(), rng))
+    start, recorded = env.get_state(), []
+    for _ in range(max(4, min(60, 200_000 // num_envs))):
+        recorded.append(legal_actions(env.action_masks(), rng))
+        env.advance(recorded[-1])
+    best = 0.0
+    deadline = time.perf_counter() + effort.seconds * effort.tries
+    while time.perf_counter() < deadline:
+        env.set_state(start)
+        begin = time.perf_counter()
+        for actions in recorded:
+            step(actions)
+        best = max(best, num_envs * len(recorded) / (time.perf_counter() - begin))
+    return best
+
+
+def cart_pole_batch_rate(effort: Effort, num_envs: int) -> float:
+    env = gym.make_vec("CartPole-v1", num_envs=num_envs, vectorization_mode="vector_entry_point")
+    env.reset(seed=0)
+    actions = np.arange(num_envs) % 2
+
+    def steps(amount: int) -> int:
+        for _ in range(max(1, amount // num_envs)):
+            env.step(actions)
+        return max(1, amount // num_envs) * num_envs
+
+    return rate(steps, effort)
+
+
+def envpool_rate(envpool: Any, effort: Effort, num_envs: int, num_threads: int) -> float:
+    env = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, num_threads=num_threads)
+    env.reset()
+    actions = (np.arange(num_envs) % 2).astype(np.int32)
+
+    def steps(amount: int) -> int:
+        for _ in range(max(1, amount // num_envs)):
+            env.step(actions)
+        return max(1, amount // num_envs) * num_envs
+
+    return rate(steps, effort)
+
+
+def batched(effort: Effort) -> Section:
+    """Many environments at once, with observations and masks; and how that scales."""
+    section = Section()
+    cart_pole = f"Gymnasium CartPole-v1 vector, {NUM_ENVS}"
+    section.add(cart_pole, cart_pole_batch_rate(effort, NUM_ENVS), "steps/s")
+    if envpool := section.peer("envpool"):
+        value = envpool_rate(envpool, effort, NUM_ENVS, 1)
+        section.add(f"EnvPool CartPole-v1, {NUM_ENVS}, 1 thread", value, "steps/s")
+    one = f"Generala-v0 make_vec, {NUM_ENVS}, 1 thread"
+    section.add(one, batch_rate(effort, NUM_ENVS, 1), "steps/s", cart_pole)
+    value = batch_rate(effort, NUM_ENVS, 1, through_sb3=True)
+    section.add(f"Generala-v0 GeneralaVecEnv (SB3), {NUM_ENVS}, 1 thread", value, "steps/s", cart_pole)
+    value = batch_rate(effort, NUM_ENVS, 1, "doble_fija")
+    section.add(f"Generala-v0 doble_fija, {NUM_ENVS}, 1 thread", value, "steps/s", cart_pole)
+    threads = effort.num_threads
+    if threads > 1:
+        value = batch_rate(effort, NUM_ENVS, threads)
+        section.add(f"Generala-v0 make_vec, {NUM_ENVS}, {threads} threads", value, "steps/s", one)
+    short = Effort(effort.seconds / 3, effort.tries, threads)
+    for count in sorted({1, threads}):
+        label = f"Generala-v0, {count} thread{'s' if count > 1 else ''}"
+        section.curves[label] = [(size, batch_rate(short, size, count)) for size in SIZES]
+    label = "Gymnasium CartPole-v1 vector"
+    section.curves[label] = [(size, cart_pole_batch_rate(short, size)) for size in SIZES]
+    return section
+
+
+# --- training --------------------------------------------------------------------------------------------
+
+
+def training_rate(model: Any, steps: int, tries: int) -> float:
+    """Return the best number of steps per second of collecting and learning, after a warm-up."""
+    model.learn(steps)
+    best = 0.0
+    for _ in range(tries):
+        start, before = time.perf_counter(), model.num_timesteps
+        model.learn(steps, log_interval=None, reset_num_timesteps=False)
+        best = max(best, (model.num_timesteps - before) / (time.perf_counter() - start))
+    return best
+
+
+def generala_dummies() -> DummyVecEnv:
+    return DummyVecEnv([lambda: GeneralaEnv(illegal_action="penalty") for _ in range(64)])
+
+
+def training(effort: Effort) -> Section:
+    """Collecting and learning, on one thread, against the stock algorithms at the same settings."""
+    section = Section()
+    torch.set_num_threads(1)
+    for batch_size, n_epochs in ((1_024, 4), (64, 10)):
+        settings: dict[str, Any] = {
+            "n_steps": 64,
+            "batch_size": batch_size,
+            "n_epochs": n_epochs,
+            "device": "cpu",
+            "seed": 0,
+        }
+        steps = 64 * 64 * max(1, round(effort.seconds))
+        label = f"64 envs, 64x64, batch {batch_size}, {n_epochs} epochs"
+        stock = f"stock MaskablePPO, {label}"
+        value = training_rate(MaskablePPO("MlpPolicy", generala_dummies(), **settings), steps, effort.tries)
+        section.add(stock, value, "steps/s")
+        model = PPO("MlpPolicy", GeneralaVecEnv(64), **settings)
+        section.add(f"PPO, {label}", training_rate(model, steps, effort.tries), "steps/s", stock)
+    settings = {
+        "buffer_size": 100_000,
+        "learning_starts": 1_000,
+        "batch_size": 1_024,
+        "train_freq": 1,
+        "target_update_interval": 64,
+        "policy_kwargs": {"net_arch": [64, 64]},
+        "device": "cpu",
+        "seed": 0,
+    }
+    steps = 64 * 64 * max(1, round(effort.seconds))
+    stock = "stock DQN (no masks), 64 envs, 64x64, batch 1024"
+    value = training_rate(DQN("MlpPolicy", generala_dummies(), **settings), steps, effort.tries)
+    section.add(stock, value, "steps/s")
+    value = training_rate(MaskableDQN("MlpPolicy", GeneralaVecEnv(64), **settings), steps, effort.tries)
+    section.add("MaskableDQN, 64 envs, 64x64, batch 1024", value, "steps/s", stock)
+    section.add("PPO as in configs/ppo.yaml", training_rate(main_run(), 32_768, effort.tries), "steps/s")
+    return section
+
+
+def main_run() -> PPO:
+    """Return PPO at the size of the main run."""
+    return PPO(
+        "MultisetKeepPolicy",
+        GeneralaVecEnv(2_048, reward_scale=0.05, instant_win="play_on"),
+        n_steps=16,
+        batch_size=4_096,
+        n_epochs=4,
+        gamma=1.0,
+        gae_lambda=0.3,
+        ent_coef=0.04,
+        device="cpu",
+        seed=0,
+    )
+
+
+def load(effort: Effort) -> Section:
+    """Training beside other busy processes, one for each core: the default must not collapse."""
+    section = Section()
+    torch.set_num_threads(1)
+    model = main_run()
+    alone = "PPO alone, 1 thread (the default)"
+    section.add(alone, training_rate(model, 32_768, effort.tries), "steps/s")
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        section.add(
+            "PPO beside busy cores, 1 thread", training_rate(model, 32_768, effort.tries), "steps/s", alone
+        )
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    return section
+
+
+# --- exact answers -----------------------------------------------------------------------------------------
+
+
+def solver(effort: Effort) -> Section:
+    """The one-player game solved, in a warm process."""
+    section = Section()
+    for name in PRESETS:
+        compiled = compile_variant(name)
+        section.add(f"solve_solo {name}", seconds_of(partial(solve_solo, compiled), effort), "s")
+    return section
+
+
+def evaluation(effort: Effort) -> Section:
+    """An agent of the one-player game evaluated exactly, every decision that it can meet."""
+    section = Section()
+    once = Effort(effort.seconds, 1)  # an evaluation takes long enough to be one try
+    for name in ("tips", "turn_greedy"):
+        agent = make_agent(name, "ruibal", instant_win="play_on")
+        value = seconds_of(partial(exact_evaluation, agent, instant_win="play_on"), once)
+        section.add(f"exact evaluation of {name}, ruibal", value, "s")
+    return section
+
+
+def duel(effort: Effort) -> Section:
+    """The two-player game solved, on a card of five boxes."""
+    section = Section()
+    variant = PRESETS["ruibal"].override(boxes=["fives", "sixes", "full", "poker", "generala"])
+    solution = solve_duel(variant)
+    seconds = seconds_of(partial(solve_duel, variant), effort)
+    section.add("solve_duel, five boxes of ruibal", seconds, "s")
+    section.add("values solved", solution.num_values / seconds, "values/s")
+    return section
+
+
+def start(effort: Effort) -> Section:
+    """What a user waits for before anything happens, each in a new process."""
+    section = Section()
+    first = f"gym.make_vec('{ENV_ID}', num_envs=64).reset(seed=0)"
+    commands = {
+        "import gymnasium": "import gymnasium",
+        "import generala_env": "import generala_env",
+        "a batch made and reset": f"import gymnasium as gym, generala_env; {first}",
+    }
+    for name, code in commands.items():
+        taken = seconds_of(partial(subprocess.run, [sys.executable, "-c", code], check=True), effort)
+        section.add(name, taken, "s")
+    return section
+
+
+SECTIONS: Final[dict[str, Callable[[Effort], Section]]] = {
+    "start": start,
+    "environment": environment,
+    "batched": batched,
+    "training": training,
+    "load": load,
+    "solver": solver,
+    "evaluation": evaluation,
+    "duel": duel,
+}
+"""The sections by name; each takes the effort and returns its figures."""
+
+
+# --- printing ------------------------------------------------------------------------------------------
+
+
+def draw(curves: dict[str, list[tuple[int, float]]], path: Path) -> None:
+    """Draw steps per second over the number of environments."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
+    for label, points in curves.items():
+        axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    axes.set(xscale="log", yscale="log", xlabel="environments", ylabel="steps per second")
+    axes.set_title("Steps per second, observations and masks written")
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.legend()
+    temporary = path.with_name(f".{path.name}.tmp")
+    figure.savefig(temporary, format=path.suffix.lstrip("."), dpi=120)
+    temporary.replace(path)
+    pyplot.close(figure)
+
+
+def number(value: float) -> str:
+    if value >= 1e6:
+        return f"{value / 1e6:,.2f} M"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3f}"
+
+
+def table_of(sections: dict[str, Section]) -> Table:
+    table = Table(title="generala-env", caption="ratio: how many times better than the row named")
+    table.add_column("section")
+    table.add_column("what", overflow="fold")
+    table.add_column("figure", justify="right")
+    table.add_column("unit")
+    table.add_column("ratio", justify="right")
+    table.add_column("to", overflow="fold")
+    for name, section in sections.items():
+        for row, figure in enumerate(section.figures):
+            table.add_row(
+                name if row == 0 else "",
+                figure.name,
+                number(figure.value),
+                figure.unit,
+                "" if figure.ratio is None else f"{figure.ratio:.2f}",
+                figure.peer or "",
+            )
+        table.add_section()
+    return table
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 2),
+        "processor": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+        "versions": {
+            "generala_env": generala_env.__version__,
+            "gymnasium": gym.__version__,
+            "numpy": np.__version__,
+            "torch": torch.__version__,
+        },
+    }
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "sections",
+        nargs="*",
+        metavar="SECTION",
+        help=f"what to measure (default: all): {', '.join(SECTIONS)}",
+    )
+    parser.add_argument("--seconds", type=float, default=1.0, help="about how long a try takes (default 1)")
+    parser.add_argument("--tries", type=positive_int, default=3, help="tries, the best counts (default 3)")
+    parser.add_argument(
+        "--num-threads",
+        type=positive_int,
+        default=os.cpu_count() or 1,
+        help="threads of the batched environment in the rows with several (default: all cores)",
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the scaling (.png, .svg or .pdf)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    arguments = parser.parse_args(argv)
+    unknown = [name for name in arguments.sections if name not in SECTIONS]
+    if unknown:
+        raise UsageError(f"section: {unknown[0]!r} is not one of {', '.join(SECTIONS)}")
+    if not 0 < arguments.seconds < 3600:
+        raise UsageError(f"--seconds: {arguments.seconds} is not above 0 and below 3600")
+    if arguments.plot is not None:
+        if arguments.plot.suffix not in (".png", ".svg", ".pdf"):
+            raise UsageError(f"--plot: {arguments.plot} does not end in .png, .svg or .pdf")
+        if arguments.sections and "batched" not in arguments.sections:
+            raise UsageError("--plot: the scaling is measured by the section batched, which is left out")
+        if not arguments.plot.parent.is_dir():
+            raise UsageError(f"--plot: there is no folder {arguments.plot.parent}")
+    return arguments
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = parse(argv)
+    effort = Effort(arguments.seconds, arguments.tries, arguments.num_threads)
+    result = machine()
+    sections: dict[str, Section] = {}
+    chosen = arguments.sections or list(SECTIONS)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("measuring", total=len(chosen))
+        for name in chosen:
+            progress.update(task, description=name)
+            sections[name] = SECTIONS[name](effort)
+            progress.advance(task)
+    if arguments.plot is not None:
+        draw(sections["batched"].curves, arguments.plot)
+    if arguments.json:
+        print_json({**result, "sections": {name: asdict(section) for name, section in sections.items()}})
+        return 0
+    console = Console()
+    console.print(table_of(sections))
+    console.print(
+        f"{result['date']}, {result['cores']} cores, load average {result['load_average']} at the start"
+    )
+    for section in sections.values():
+        for missing in section.missing:
+            console.print(f"left out: {missing}")
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main, None)
