@@ -14,6 +14,9 @@ from generala_env.solver.evaluation import ExactEvaluation, evaluate_optimal
 NEGLIGIBLE_SHARE: Final = 1e-4
 """The axis of a distribution ends where bins hold less than this share of the games."""
 
+STEEP_PART: Final = 0.1
+"""The axis of learning curves is fitted to what comes after this share of the steps."""
+
 
 def optimal_evaluation(evaluation: ExactEvaluation) -> ExactEvaluation:
     """Return the exact evaluation of optimal play of the same game (computed once per game)."""
@@ -33,7 +36,9 @@ def score_distribution_figure(evaluation: ExactEvaluation, *, name: str = "agent
     optimal = optimal_evaluation(evaluation)
     width = 5.0
     top = max(float(evaluation.scores.max()), float(optimal.scores.max()))
-    edges = np.append(np.arange(0.0, top + width, width), top + 2 * width)
+    # Only a penalty for winning makes scores below 0.
+    bottom = min(0.0, float(evaluation.scores.min()), float(optimal.scores.min()))
+    edges = np.append(np.arange(bottom, top + width, width), top + 2 * width)
     last = 0.0
     for label, colour, result in (("optimum", "0.6", optimal), (name, "C0", evaluation)):
         shares, _ = np.histogram(result.scores, edges, weights=result.score_probabilities)
@@ -46,7 +51,7 @@ def score_distribution_figure(evaluation: ExactEvaluation, *, name: str = "agent
             linewidth=1.5,
             label=f"{label}: mean {result.expected_score:.2f}, s.d. {result.std_score:.1f}",
         )
-    axes.set_xlim(0.0, last)
+    axes.set_xlim(bottom, last)
     axes.set_xlabel("final score (points)")
     axes.set_ylabel(f"games (%, bins of {width:g} points)")
     axes.set_title(f"{evaluation.compiled.variant.name}: {100 * evaluation.optimality:.2f} % of the optimum")
@@ -104,6 +109,15 @@ def learning_curves_figure(
     axes.set_ylabel(ylabel)
     axes.set_title(title)
     axes.grid(alpha=0.3)
+    # What is to be told apart is near the top; the steep beginning may leave the picture.
+    settled = [
+        height
+        for steps, _, low, _ in curves.values()
+        for step, height in zip(steps, low, strict=True)
+        if step >= steps[-1] * STEEP_PART
+    ]
+    if settled and min(settled) < axes.get_ylim()[1]:
+        axes.set_ylim(bottom=min(settled) - 0.02 * (axes.get_ylim()[1] - min(settled)))
     if curves:
         axes.legend()
     return figure

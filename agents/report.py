@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,9 @@ CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BOTTOM = 48.0, 792.0, 12.0, 220.0
 
 WORDS: Final = ("box", "round", "throw", "served", "locked", "open", "total")
 """The words of the game that the page uses."""
+
+MOST_TICKS: Final = 9
+"""How many labels the axis of scores has room for on a phone."""
 
 PIPS: Final = {
     1: ((20, 20),),
@@ -111,7 +115,9 @@ class _Wording:
 def _distribution(evaluation: ExactEvaluation, optimal: ExactEvaluation, wording: _Wording) -> dict[str, Any]:
     """Return the paths and ticks of the chart of final scores."""
     most = max(evaluation.scores.max(), optimal.scores.max())
-    edges = np.arange(0.0, most + 2 * BAND, BAND)
+    # Only a penalty for winning makes scores below 0.
+    least: int = BAND * min(0, math.floor(min(evaluation.scores.min(), optimal.scores.min()) / BAND))
+    edges = np.arange(least, most + 2 * BAND, BAND)
     bands = [
         np.histogram(result.scores, edges, weights=result.score_probabilities)[0]
         for result in (optimal, evaluation)
@@ -123,18 +129,21 @@ def _distribution(evaluation: ExactEvaluation, optimal: ExactEvaluation, wording
     step = next(size for size in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if highest / size <= 5)
 
     def across(points: float) -> float:
-        return CHART_LEFT + (CHART_RIGHT - CHART_LEFT) * points / float(edges[-1])
+        share = (points - least) / (float(edges[-1]) - least)
+        return CHART_LEFT + (CHART_RIGHT - CHART_LEFT) * share
 
     def up(share: float) -> float:
         return CHART_BOTTOM - (CHART_BOTTOM - CHART_TOP) * share / highest
 
     def path(band: NDArray[np.float64]) -> str:
-        parts = [f"M{across(0):.1f},{CHART_BOTTOM:.1f}"]
+        parts = [f"M{CHART_LEFT:.1f},{CHART_BOTTOM:.1f}"]
         for share, right in zip(band.tolist(), edges[1:].tolist(), strict=True):
             parts.append(f"V{up(share):.1f}H{across(right):.1f}")
         return "".join(parts) + f"V{CHART_BOTTOM:.1f}"
 
-    spacing = 50 if edges[-1] <= 400 else 100
+    sizes = (size * 10**power for power in range(9) for size in (1, 2, 5))
+    spacing = next(size for size in sizes if (float(edges[-1]) - least) / size <= MOST_TICKS)
+    ticks = range(-(-least // spacing) * spacing, int(edges[-1]) + 1, spacing)
     return {
         "width": CHART_WIDTH,
         "height": CHART_HEIGHT,
@@ -145,7 +154,7 @@ def _distribution(evaluation: ExactEvaluation, optimal: ExactEvaluation, wording
         "optimal": path(bands[0]),
         "agent": path(bands[1]),
         "means": (across(optimal.expected_score), across(evaluation.expected_score)),
-        "x_ticks": [(across(points), str(points)) for points in range(0, int(edges[-1]) + 1, spacing)],
+        "x_ticks": [(across(points), str(points)) for points in ticks],
         "y_ticks": [
             (up(step * tick), wording.number(100 * step * tick, 0 if step >= 0.01 else 1))
             for tick in range(int(highest / step) + 1)

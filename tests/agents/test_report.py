@@ -14,6 +14,7 @@ import pytest
 
 from agents.base import Agent, make_agent
 from agents.evaluation import exact_evaluation, trace_game
+from agents.figures import exact_figures
 from agents.report import REPORT_BLUNDERS, render_report
 from agents.report_text import texts
 from generala_env.rules.names import Language
@@ -21,6 +22,8 @@ from generala_env.rules.variants import get_variant
 from generala_env.solver.evaluation import ExactEvaluation
 
 PHONE_WIDTH, DESKTOP_WIDTH = 375, 1200
+NUM_ATTEMPTS, ATTEMPT_SECONDS = 3, 80
+"""A browser starts in a second, but now and then hangs on a busy machine."""
 DARK = "--blink-settings=preferredColorScheme=0"
 LIGHT = "--blink-settings=preferredColorScheme=1"
 
@@ -128,6 +131,19 @@ def test_mistakes_that_differ_in_the_dice_alone_are_shown_once() -> None:
     assert "more throws" in section
 
 
+@pytest.mark.parametrize("win", [-300, 0, 12.5, 100_000])
+def test_any_price_of_a_win_can_be_drawn(win: float) -> None:
+    agent, _ = evaluated()
+    text = render_report(agent, exact_evaluation(agent, instant_win=win))
+    chart = text.split('<svg class="chart"')[1].split("</svg>")[0]
+    assert 3 < chart.count('y="246.0" text-anchor="middle"') < 12
+    across = [float(x) for x in re.findall(r"H([0-9.-]+)", chart)]
+    assert min(across) > 40
+    assert max(across) == pytest.approx(792)
+    assert across == sorted(across[: len(across) // 2]) * 2
+    assert exact_figures(exact_evaluation(agent, instant_win=win))
+
+
 def test_an_agents_name_cannot_break_the_page() -> None:
     agent, evaluation = evaluated()
     name = agent.name
@@ -147,8 +163,9 @@ MEASURE = """<!DOCTYPE html><title>frame</title>
 <iframe id="frame" src="report.html" style="width:{width}px;height:800px;border:0"></iframe>
 <pre id="result"></pre>
 <script>
-document.getElementById("frame").addEventListener("load", event => {{
-  const page = event.target.contentDocument, view = event.target.contentWindow;
+window.addEventListener("load", () => {{  // fires once the frame has loaded too
+  const frame = document.getElementById("frame");
+  const page = frame.contentDocument, view = frame.contentWindow;
   const small = [...page.querySelectorAll("p, td, th, dd, dt, li, span")]
     .filter(item => item.textContent.trim() && item.getClientRects().length)
     .map(item => parseFloat(view.getComputedStyle(item).fontSize));
@@ -173,13 +190,24 @@ def measured(folder: Path, width: int, scheme: str) -> list[str]:
     command = [
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
         "--disable-background-networking", "--allow-file-access-from-files", scheme,
-        f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=10000", "--window-size=1400,900",
-        "--dump-dom", frame.as_uri(),
+        "--window-size=1400,900", "--dump-dom",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r'<pre id="result">([^<]+)</pre>', done.stdout)
-    assert found, done.stderr[-2000:]
-    return found[1].split("|")
+    for attempt in range(NUM_ATTEMPTS):
+        profile = f"--user-data-dir={folder / f'profile{attempt}'}"
+        try:
+            done = subprocess.run(
+                [*command, profile, frame.as_uri()],
+                capture_output=True,
+                text=True,
+                timeout=ATTEMPT_SECONDS,
+                check=True,
+            )
+        except subprocess.TimeoutExpired:
+            continue
+        found = re.search(r'<pre id="result">([^<]+)</pre>', done.stdout)
+        assert found, done.stderr[-2000:]
+        return found[1].split("|")
+    raise AssertionError(f"the browser did not answer {NUM_ATTEMPTS} times in {ATTEMPT_SECONDS} seconds")
 
 
 def luminance(colour: str) -> float:
