@@ -2,7 +2,8 @@
 
 Each section measures some figures and, where there is a peer, the ratio to it: absolute figures depend
 on the machine and on what else it does, ratios much less. Peers that are not installed are named
-and left out (pip install "generala-env[bench]"). Every figure is the best of several tries.
+and left out (pip install "generala-env[bench]"). Every figure is the best of several tries. What runs
+on one thread is timed in processor seconds, which other processes lengthen little; the rest by the clock.
 """
 
 from __future__ import annotations
@@ -121,25 +122,29 @@ class Section:
             return None
 
 
-def rate(steps: Callable[[int], int], effort: Effort) -> float:
+Clock = Callable[[], float]
+
+
+def rate(steps: Callable[[int], int], effort: Effort, clock: Clock = time.process_time) -> float:
     """Return the best number of steps per second.
 
     Args:
         steps: Does about as many steps as it is told, and returns how many it did.
         effort: How long and how often.
+        clock: What tells the time.
     """
     amount, took = 1, 0.0
     while took < effort.seconds / 10:
-        start = time.perf_counter()
+        start = clock()
         done = steps(amount)
-        took = time.perf_counter() - start
+        took = clock() - start
         amount = max(2 * amount, done)
     amount = max(1, int(amount / 2 * effort.seconds / took))
     best = 0.0
     for _ in range(effort.tries):
-        start = time.perf_counter()
+        start = clock()
         done = steps(amount)
-        best = max(best, done / (time.perf_counter() - start))
+        best = max(best, done / max(clock() - start, 1e-9))
     return best
 
 
@@ -252,7 +257,7 @@ def batch_rate(
     Random legal actions are drawn beforehand and played again from the same state, so that
     only the environment is measured.
     """
-    env = GeneralaVectorEnv(num_envs, variant, num_threads=num_threads, autoreset_mode="SameStep")
+    env = GeneralaVectorEnv(num_envs, variant, num_threads=num_threads)
     step: Callable[[NDArray[np.int64]], object] = env.step
     if through_sb3:
         sb3 = GeneralaVecEnv(num_envs, variant, num_threads=num_threads)
@@ -267,13 +272,14 @@ def batch_rate(
         recorded.append(legal_actions(env.action_masks(), rng))
         env.advance(recorded[-1])
     best = 0.0
+    clock: Clock = time.process_time if num_threads == 1 else time.perf_counter
     deadline = time.perf_counter() + effort.seconds * effort.tries
     while time.perf_counter() < deadline:
         env.set_state(start)
-        begin = time.perf_counter()
+        begin = clock()
         for actions in recorded:
             step(actions)
-        best = max(best, num_envs * len(recorded) / (time.perf_counter() - begin))
+        best = max(best, num_envs * len(recorded) / max(clock() - begin, 1e-9))
     return best
 
 
@@ -300,7 +306,7 @@ def envpool_rate(envpool: Any, effort: Effort, num_envs: int, num_threads: int) 
             env.step(actions)
         return max(1, amount // num_envs) * num_envs
 
-    return rate(steps, effort)
+    return rate(steps, effort, time.perf_counter)  # its threads wait by spinning
 
 
 def batched(effort: Effort) -> Section:
@@ -333,14 +339,14 @@ def batched(effort: Effort) -> Section:
 # --- training --------------------------------------------------------------------------------------------
 
 
-def training_rate(model: Any, steps: int, tries: int) -> float:
+def training_rate(model: Any, steps: int, tries: int, clock: Clock = time.process_time) -> float:
     """Return the best number of steps per second of collecting and learning, after a warm-up."""
     model.learn(steps)
     best = 0.0
     for _ in range(tries):
-        start, before = time.perf_counter(), model.num_timesteps
+        start, before = clock(), model.num_timesteps
         model.learn(steps, log_interval=None, reset_num_timesteps=False)
-        best = max(best, (model.num_timesteps - before) / (time.perf_counter() - start))
+        best = max(best, (model.num_timesteps - before) / (clock() - start))
     return best
 
 
@@ -407,14 +413,13 @@ def load(effort: Effort) -> Section:
     """Training beside other busy processes, one for each core: the default must not collapse."""
     section = Section()
     torch.set_num_threads(1)
-    model = main_run()
+    model, wall = main_run(), time.perf_counter
     alone = "PPO alone, 1 thread (the default)"
-    section.add(alone, training_rate(model, 32_768, effort.tries), "steps/s")
+    section.add(alone, training_rate(model, 32_768, effort.tries, wall), "steps/s")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
     try:
-        section.add(
-            "PPO beside busy cores, 1 thread", training_rate(model, 32_768, effort.tries), "steps/s", alone
-        )
+        value = training_rate(model, 32_768, effort.tries, wall)
+        section.add("PPO beside busy cores, 1 thread", value, "steps/s", alone)
     finally:
         for process in busy:
             process.kill()

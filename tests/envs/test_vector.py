@@ -17,6 +17,7 @@ from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.vector import GeneralaVectorEnv, encode, pcg64_words
 from generala_env.rules import PRESETS, IllegalActionError
 from generala_env.rules.compiled import TurnBatch
+from generala_env.rules.dice import next_throw_table
 
 MODES = list(AutoresetMode)
 
@@ -157,6 +158,14 @@ def test_generator_equals_numpy() -> None:
         else:
             pytest.fail("the generator left NumPy's sequence")
         assert draws > 350
+
+
+def test_small_throw_tables_equal_the_large_one() -> None:
+    tables = GeneralaVectorEnv(1).tables
+    rolls = np.arange(7_776)
+    for keep, row in enumerate(next_throw_table()):
+        reached = tables.union[keep, tables.rolled[tables.num_kept[keep] + rolls]]
+        np.testing.assert_array_equal(reached, row)
 
 
 def test_win_at_reset_offers_one_action() -> None:
