@@ -119,9 +119,10 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what a killed process left under temporary names."""
-    for path in [*folder.glob(".*.tmp"), *folder.glob("*/.*.tmp")]:
-        path.unlink(missing_ok=True)
+    """Delete what a killed process left under temporary names, ours and those of safetensors."""
+    for pattern in (".*.tmp", ".tmp*"):
+        for path in [*folder.glob(pattern), *folder.glob(f"*/{pattern}")]:
+            path.unlink(missing_ok=True)
 
 
 def _checksum(header: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> str:
@@ -176,7 +177,9 @@ def read_file(path: Path, *kinds: Kind) -> tuple[dict[str, Any], Arrays]:
             start = file.read(10)
     except OSError as error:
         raise FileError(f"{named}: {error.strerror or error}") from None
-    if start[:1] == b"\x80" or start[:4] == b"PK\x03\x04":
+    # A safetensors file has the length of its header in the first 8 bytes, which may be any, and
+    # then a brace.
+    if start[8:9] != b"{" and (start[:1] == b"\x80" or start[:4] == b"PK\x03\x04"):
         raise FileError(
             f"{named}: is a pickle or zip file, which could run code and is never opened; "
             "agents are safetensors files"
