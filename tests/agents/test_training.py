@@ -32,7 +32,8 @@ CONFIGS = {
     "ppo": """\
 env: {num_envs: 16}
 algorithm:
-  {name: ppo, n_steps: 8, batch_size: 64, n_epochs: 2, learning_rate: {start: 3e-3, end: 0}, ent_coef: 0.03}
+  {name: ppo, n_steps: 8, batch_size: 64, n_epochs: 2, learning_rate: {start: 3e-3, end: 0}, ent_coef: 0.03,
+   throw_lambda: 0.2}
 """,
     "dqn": """\
 env: {num_envs: 16}
