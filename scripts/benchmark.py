@@ -45,6 +45,7 @@ from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, compile_variant
 from generala_env.solver.duel import solve_duel
+from generala_env.solver.duel_kernels import operations_per_difference
 from generala_env.solver.solo import solve_solo
 
 ENV_ID: Final = "generala_env/Generala-v0"
@@ -458,6 +459,8 @@ def duel(effort: Effort) -> Section:
     seconds = seconds_of(partial(solve_duel, variant), effort)
     section.add("solve_duel, five boxes of ruibal", seconds, "s")
     section.add("values solved", solution.num_values / seconds, "values/s")
+    operations = solution.num_values * operations_per_difference(solution.compiled)
+    section.add("arithmetic a turn must do", operations / seconds / 1e9, "10^9 operations/s")
     return section
 
 

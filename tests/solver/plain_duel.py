@@ -6,11 +6,12 @@ Only ``Game`` and ``GameState`` are asked what can happen.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from generala_env.rules.actions import Close, Keep
+from generala_env.rules.actions import Action, Close, Keep, action_of
 from generala_env.rules.card import Card
 from generala_env.rules.game import Game, GameState, Phase, Player, Turn
 from generala_env.rules.variants import Variant, get_variant
@@ -128,3 +129,46 @@ class PlainDuel:
         contest_state = self.game._finish(final)
         assert contest_state.phase is Phase.PLAYOFF
         return self.turn_value(contest_state)
+
+
+class BestResponse(PlainDuel):
+    """The value of the best play against an opponent with a fixed policy; no playoffs.
+
+    Values are those of the player to move, whoever that is, so the responder's is one less
+    the fixed player's.
+    """
+
+    def __init__(self, variant: Variant, policy: Callable[[GameState], int], *, responds_first: bool) -> None:
+        """Take the policy, and whether the responder is the first player of each round."""
+        super().__init__(variant)
+        self._policy = policy
+        self._responds_first = responds_first
+        self._chosen: dict[tuple[Card, Turn], Action] = {}
+
+    def _choice(self, state: GameState) -> Action:
+        # A policy for points sees its own card and dice only, so it is asked once for each.
+        key = (state.card, state.turn)
+        if key not in self._chosen:
+            self._chosen[key] = action_of(self._policy(state), self.game.variant.num_boxes)
+        return self._chosen[key]
+
+    def turn_value(self, state: GameState) -> float:
+        """Return the value of a turn: the best one, or that of the fixed policy."""
+        if (state.first_player == state.current_player) == self._responds_first:
+            return super().turn_value(state)
+        tree = turn_tree(self.game.variant.is_locked)
+        values: list[float] = []
+        for turn, throws, _ in tree.nodes[: tree.place[state.turn] + 1]:
+            now = replace(state, turn=turn)
+            if not turn.dice:
+                values.append(sum(weight * values[place] for place, weight in throws))
+                continue
+            before = replace(now, turn=replace(turn, dice=()))
+            if self.game.is_over(self.game.apply_chance(before, turn.dice)):
+                values.append(1.0)
+                continue
+            action = self._choice(now)
+            after = self.game.apply(now, action)
+            is_keep = isinstance(action, Keep)
+            values.append(values[tree.place[after.turn]] if is_keep else self.after(state, after))
+        return values[-1]

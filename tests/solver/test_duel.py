@@ -11,13 +11,14 @@ import pytest
 from generala_env.rules.actions import Close, Keep, action_id
 from generala_env.rules.boxes import Box
 from generala_env.rules.card import BoxStatus, Card
-from generala_env.rules.compiled import compile_variant
-from generala_env.rules.dice import KEEP_INDEX, THROW_INDEX, THROWS
+from generala_env.rules.compiled import TurnBatch, compile_variant
+from generala_env.rules.dice import KEEP_INDEX, NUM_THROWS, THROW_INDEX, THROW_PROBABILITIES, THROWS
 from generala_env.rules.game import Turn
 from generala_env.rules.variants import PRESETS, TieBreak, get_variant
 from generala_env.solver.duel import DuelSolution, solve_duel
 from generala_env.solver.playoff import playoff_of
-from tests.solver.plain_duel import PlainDuel
+from generala_env.solver.solo import solve_solo
+from tests.solver.plain_duel import BestResponse, PlainDuel
 
 PRECISION = 1e-6
 PLAYOFF = "clasica"
@@ -206,6 +207,20 @@ def test_closing_is_the_other_side_of_the_value_after_it() -> None:
     assert variant.tie_break is TieBreak.DRAW
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("responds_first", [True, False])
+def test_a_best_response_to_solo_play_is_never_below_the_value(responds_first: bool) -> None:
+    # Two points behind with one box each to come, a one in the box of ones is worth points and loses.
+    name, difference = "ruibal", -2
+    mover, other = Card(named(name, Box.ONES, Box.GENERALA)), Card(named(name, Box.GENERALA))
+    solo = solve_solo(name, instant_win="play_on")
+    response = BestResponse(get_variant(name), solo.policy, responds_first=responds_first)
+    solution = solve_duel(name, (mover, other))
+    gain = response.value(mover, other, difference) - solution.value(mover, other, difference)
+    # The value is the mover's, who is second: what the responder gains the fixed player loses.
+    assert -gain > 1e-3 if responds_first else gain > -PRECISION
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_values_are_probabilities_that_grow_with_the_lead(name: str) -> None:
     compiled = compile_variant(name)
@@ -221,12 +236,44 @@ def test_values_are_probabilities_that_grow_with_the_lead(name: str) -> None:
             assert (np.diff(values) >= -PRECISION).all()
 
 
+@pytest.mark.parametrize("name", ["clasica_obligada", "doble_obligada"])
+def test_values_are_the_mean_over_first_throws_of_the_best_action(name: str) -> None:
+    # Values come from the vector kernel, actions from the scalar one of the one-player game.
+    solution, compiled = solve_duel(name), compile_variant(name)
+    generator = np.random.default_rng(0)
+    throws = np.arange(NUM_THROWS)
+    first = np.ones(NUM_THROWS, dtype=bool)
+    for layer in solution.plan.layers[1:]:
+        pair = int(generator.integers(layer.num_pairs))
+        mover, other = (int(compiled.class_card[one[0]]) for one in layer.pairs(pair, pair + 1))
+        difference = allowed(
+            solution, compiled.card(mover), compiled.card(other), int(generator.integers(-30, 31))
+        )
+        batch = TurnBatch(
+            np.full(NUM_THROWS, mover), throws, first.astype(np.int8), first, np.zeros(NUM_THROWS)
+        )
+        others, differences = np.full(NUM_THROWS, other), np.full(NUM_THROWS, difference)
+        best = solution.q_values_batch(batch.card, others, differences, batch).max(axis=1)
+        best[solution.is_won(batch.card, batch)] = 1.0
+        mean = float(best @ THROW_PROBABILITIES)
+        assert solution.value(mover, other, difference) == pytest.approx(mean, abs=PRECISION)
+
+
+def worst_rounding(start: tuple[Card, Card] | None) -> float:
+    single, double = (solve_duel("ruibal", start, dtype=kind) for kind in (np.float32, np.float64))
+    return max(float(np.abs(one - two).max()) for one, two in zip(single.values, double.values, strict=True))
+
+
 @pytest.mark.slow
-def test_single_precision_is_precise_enough() -> None:
-    start = Card(named("ruibal", Box.SIXES, Box.FULL, Box.POKER, Box.GENERALA, Box.ESCALERA))
-    single, double = (solve_duel("ruibal", (start, start), dtype=kind) for kind in (np.float32, np.float64))
-    worst = max(np.abs(one - two).max() for one, two in zip(single.values, double.values, strict=True))
-    assert 0 < worst < PRECISION
+def test_single_precision_is_precise_enough_in_endgames() -> None:
+    card = Card(named("ruibal", Box.SIXES, Box.FULL, Box.POKER, Box.GENERALA, Box.ESCALERA))
+    assert 0 < worst_rounding((card, card)) < PRECISION
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_single_precision_is_precise_enough_in_the_whole_game() -> None:
+    assert 0 < worst_rounding(None) < 2 * PRECISION
 
 
 def test_batches_agree_with_single_states() -> None:
