@@ -83,7 +83,7 @@ def compare_with_engine(variant: Variant, num_players: int, num_games: int) -> C
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("num_players", [2, 3])
 def test_the_batch_and_the_engine_play_the_same_games(preset: str, num_players: int) -> None:
-    compare_with_engine(get_variant(preset), num_players, 6)
+    compare_with_engine(get_variant(preset), num_players, 4)
 
 
 @pytest.mark.slow
@@ -171,8 +171,8 @@ def starter_by_hand(rule: str, num_players: int, number: int) -> tuple[int, int]
 @pytest.mark.parametrize("num_players", [2, 4])
 def test_roll_offs_repeat_among_the_tied(rule: str, num_players: int) -> None:
     variant = get_variant("doble").override(first_player=rule)
-    games = begin(variant, num_players, 120)
-    by_hand = [starter_by_hand(rule, num_players, number) for number in range(120)]
+    games = begin(variant, num_players, 80)
+    by_hand = [starter_by_hand(rule, num_players, number) for number in range(80)]
     assert games.first.tolist() == [starter for starter, _ in by_hand]
     assert sum(repeats > 0 for _, repeats in by_hand) >= 3
     for number in range(20):
@@ -235,7 +235,7 @@ def check_invariants(variant: Variant, num_players: int, num_games: int) -> None
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("num_players", [2, 3, 4, 5])
+@pytest.mark.parametrize("num_players", [2, 5])
 def test_random_games_keep_every_invariant(preset: str, num_players: int) -> None:
     check_invariants(get_variant(preset).override(max_players=None), num_players, 60)
 
@@ -276,7 +276,7 @@ def test_standings_of_an_engine_game_put_the_winners_first() -> None:
     assert set(np.flatnonzero(place == 0)) == set(dealt.state.winners)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ["ruibal", "clasica", "doble_fija"])
 def test_a_table_observation_is_read_back_to_the_position(preset: str) -> None:
     compiled = compile_variant(preset)
     layout = table_layout(compiled, 3)
