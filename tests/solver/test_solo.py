@@ -137,7 +137,7 @@ CUT_DOWN: dict[str, Variant] = {
     "bonus_locked_al_as": PRESETS["clasica_fija"].override(boxes=["generala", "escalera"]),
     "bonus_forced_first": PRESETS["clasica_obligada"].override(boxes=["generala", "poker"]),
     "doble_box_locked": PRESETS["doble_fija"].override(boxes=["generala", "doble_generala"]),
-    "doble_box_forced": PRESETS["doble_obligada"].override(boxes=["generala", "doble_generala"]),
+    "doble_box_forced": PRESETS["doble_obligada"].override(boxes=["generala", "ones", "doble_generala"]),
     "no_generala_box": PRESETS["ruibal"].override(boxes=["full", "fives"]),
     "one_box": PRESETS["ruibal"].override(boxes=["poker"]),
     "one_box_locked": PRESETS["ruibal"].override(boxes=["escalera"], kept_dice="locked"),
