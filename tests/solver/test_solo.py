@@ -209,8 +209,15 @@ def test_cut_down_variants_agree_with_brute_force(name: str, instant_win: Instan
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("instant_win", ["perfect", "play_on", 17], ids=str)
-@pytest.mark.parametrize("name", CUT_DOWN)
+@pytest.mark.parametrize(
+    ("name", "instant_win"),
+    [
+        *((name, "perfect") for name in CUT_DOWN),
+        ("bonus_locked_al_as", "play_on"),
+        ("doble_box_locked", 17),
+        ("odd_rules", 17),
+    ],
+)
 def test_cut_down_variants_agree_with_brute_force_that_forgets_nothing(
     name: str, instant_win: InstantWin
 ) -> None:
@@ -218,8 +225,15 @@ def test_cut_down_variants_agree_with_brute_force_that_forgets_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("instant_win", ["perfect", "play_on", 0.5], ids=str)
-@pytest.mark.parametrize("name", THREE_BOXES)
+@pytest.mark.parametrize(
+    ("name", "instant_win"),
+    [
+        *((name, "perfect") for name in THREE_BOXES),
+        ("clasica", "play_on"),
+        ("clasica_fija", 0.5),
+        ("doble_fija", "play_on"),
+    ],
+)
 def test_three_boxes_agree_with_brute_force(name: str, instant_win: InstantWin) -> None:
     assert_solves(THREE_BOXES[name], instant_win, num_states=3_000)
 
