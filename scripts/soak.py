@@ -164,6 +164,9 @@ def memory(config: str, minutes: float, overrides: Sequence[str]) -> dict[str, A
         with open(os.devnull, "w") as nowhere:
             process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
         watched = psutil.Process(process.pid)
+        # Importing and compiling are over once the first evaluation is written.
+        while process.poll() is None and not (Path(folder) / "run/progress.jsonl").exists():
+            time.sleep(0.1)
         start = time.monotonic()
         with tqdm(total=round(60 * minutes), unit="s", desc="memory") as bar:
             while (seconds := time.monotonic() - start) < 60 * minutes:
