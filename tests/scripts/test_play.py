@@ -464,7 +464,9 @@ def test_ctrl_c_leaves_a_record_that_can_be_resumed(tmp_path: Path) -> None:
     ):
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    # communicate() closes standard input, and a game that sees its end leaves by another way.
+    process.wait(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 130, err
     assert f"--resume {path}" in out
     assert "Traceback" not in err
