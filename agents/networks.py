@@ -25,6 +25,7 @@ from agents.base import Agent
 from generala_env.envs.observation import ObservationLayout
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.dice import (
+    COUNT_RADIX,
     KEEP_COUNTS,
     KEEP_OF_MASK,
     KEEPS,
@@ -33,13 +34,11 @@ from generala_env.rules.dice import (
     NUM_KEEPS,
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
-    THROW_COUNTS,
+    keep_of_code,
 )
 
 MASKED_LOGIT: Final = -1e8
 """The logit of an action that is not allowed, as in sb3-contrib."""
-
-_RADIX: Final = (NUM_DICE + 1) ** np.arange(NUM_FACES)
 
 
 class MissingMaskError(ValueError):
@@ -48,9 +47,7 @@ class MissingMaskError(ValueError):
 
 def _throw_table() -> torch.Tensor:
     """Return the throw of each code of counts; (6**6,) int64, 0 where there is none."""
-    table = torch.zeros((NUM_DICE + 1) ** NUM_FACES, dtype=torch.int64)
-    table[torch.from_numpy(THROW_COUNTS.astype(np.int64) @ _RADIX)] = torch.arange(NUM_THROWS)
-    return table
+    return torch.from_numpy(keep_of_code().astype(np.int64) - NUM_PARTIAL_KEEPS).clamp_(min=0)
 
 
 def _dice_table() -> torch.Tensor:
@@ -59,7 +56,7 @@ def _dice_table() -> torch.Tensor:
     Codes of fewer than five dice, which afterstates have, leave the missing dice at zero.
     """
     table = np.zeros(((NUM_DICE + 1) ** NUM_FACES, NUM_FACES * (NUM_DICE + 1) + NUM_DICE * NUM_FACES))
-    codes = KEEP_COUNTS.astype(np.int64) @ _RADIX
+    codes = KEEP_COUNTS @ COUNT_RADIX
     table[codes, : NUM_FACES * (NUM_DICE + 1)] = np.eye(NUM_DICE + 1)[KEEP_COUNTS].reshape(NUM_KEEPS, -1)
     for code, dice in zip(codes, KEEPS, strict=True):
         for position, face in enumerate(dice):
@@ -88,7 +85,7 @@ class ThrowReader(nn.Module):
         """
         super().__init__()
         self.dice_start = dice_start
-        self.register_buffer("codes", torch.from_numpy(_RADIX * NUM_DICE).float(), persistent=False)
+        self.register_buffer("codes", torch.from_numpy(COUNT_RADIX * NUM_DICE).float(), persistent=False)
         self.register_buffer("throws", _throw_table(), persistent=False)
 
     def code(self, observations: torch.Tensor) -> torch.Tensor:
@@ -122,6 +119,12 @@ class ThrowFeatures(BaseFeaturesExtractor):
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Return (batch, features_dim) float32."""
         return torch.cat([observations, self.dice_table[self.read_throw.code(observations)]], dim=1)
+
+
+def _tell_where_dice_are(options: dict[str, Any], dice_start: int) -> None:
+    """Add where the dice are to the options of a policy that reads ``ThrowFeatures``, unless given."""
+    given = options.get("features_extractor_kwargs") or {}
+    options["features_extractor_kwargs"] = {"dice_start": dice_start, **given}
 
 
 class KeepGather(nn.Module):
@@ -280,10 +283,7 @@ class MultisetKeepPolicy(MaskedActorCriticPolicy):
         """
         self.dice_start = dice_start
         if features_extractor_class is ThrowFeatures:
-            options["features_extractor_kwargs"] = {
-                "dice_start": dice_start,
-                **(options.get("features_extractor_kwargs") or {}),
-            }
+            _tell_where_dice_are(options, dice_start)
         super().__init__(
             observation_space,
             action_space,
@@ -394,10 +394,7 @@ class MultisetKeepQPolicy(MaskedQPolicy):
         """Build the networks; see ``MultisetKeepPolicy``."""
         self.dice_start = dice_start
         if features_extractor_class is ThrowFeatures:
-            options["features_extractor_kwargs"] = {
-                "dice_start": dice_start,
-                **(options.get("features_extractor_kwargs") or {}),
-            }
+            _tell_where_dice_are(options, dice_start)
         super().__init__(
             observation_space,
             action_space,

@@ -15,6 +15,7 @@ from generala_env.rules.boxes import Box
 from generala_env.rules.card import BoxStatus
 from generala_env.rules.compiled import CompiledVariant, Status, TurnBatch
 from generala_env.rules.dice import (
+    COUNT_RADIX,
     KEEP_COUNTS,
     NUM_DICE,
     NUM_FACES,
@@ -23,6 +24,7 @@ from generala_env.rules.dice import (
     THROW_COUNTS,
     THROW_DICE,
     THROWS_PER_TURN,
+    keep_of_code,
 )
 from generala_env.rules.variants import DobleKind
 
@@ -163,11 +165,7 @@ class ObservationLayout:
             (batch, size) float32, a copy.
         """
         known = np.array(observations, dtype=np.float32)
-        dice = KEEP_COUNTS[:NUM_PARTIAL_KEEPS]
-        tables: dict[str, NDArray[np.float32]] = {
-            "dice": (dice / np.float32(NUM_DICE)).astype(np.float32),
-            "counts_one_hot": np.eye(NUM_DICE + 1, dtype=np.float32)[dice].reshape(len(dice), -1),
-        }
+        tables = _kept_tables()
         for name, start, stop in self.blocks:
             if name in tables:
                 known[:, start:stop] = tables[name][kept]
@@ -191,19 +189,17 @@ class ObservationLayout:
         missing = [name for name in _needed_blocks(self.compiled) if name not in self.names]
         if missing:
             raise ValueError(f"observation_blocks: cannot tell states apart without {', '.join(missing)}")
-        counts = np.rint(observations[:, self.where("dice")] * NUM_DICE).astype(np.intp)
-        throw = _throw_of_counts()[counts.clip(0, NUM_DICE) @ _COUNT_RADIX]
+        throw = _keeps_of(observations[:, self.where("dice")]) - NUM_PARTIAL_KEEPS
         throw_number = observations[:, self.where("throw")].argmax(axis=1) + 1
         if "served" in self.names:
             served = observations[:, self.where("served")][:, 0] > 0.5
         else:
             served = throw_number == 1
-        kept = np.zeros(len(observations), dtype=np.intp)
+        kept = np.zeros(len(observations), dtype=np.int16)
         if "locked" in self.names:
-            counts = np.rint(observations[:, self.where("locked")] * NUM_DICE).astype(np.intp)
-            kept = _keep_of_counts()[counts.clip(0, NUM_DICE) @ _COUNT_RADIX]
+            kept = _keeps_of(observations[:, self.where("locked")])
         card = self._decode_cards(observations)
-        if (card < 0).any() or (throw < 0).any() or (kept < 0).any():
+        if ((card < 0) | (throw < 0) | (kept < 0) | (kept >= NUM_PARTIAL_KEEPS)).any():
             raise ValueError(f"observations: not observations of {self.compiled.variant.name}")
         return TurnBatch(card, throw, throw_number, served, kept)
 
@@ -305,24 +301,11 @@ def keep_rows(compiled: CompiledVariant, canonical: bool) -> NDArray[np.int8]:
     return rows
 
 
-_COUNT_RADIX: Final = (NUM_DICE + 1) ** np.arange(NUM_FACES)
-
-
-@lru_cache(maxsize=1)
-def _throw_of_counts() -> NDArray[np.int16]:
-    """(6**6,) int16: the throw with those counts, -1 where they are not five dice."""
-    table = np.full((NUM_DICE + 1) ** NUM_FACES, -1, dtype=np.int16)
-    table[THROW_COUNTS.astype(np.intp) @ _COUNT_RADIX] = np.arange(len(THROW_COUNTS))
-    return table
-
-
-@lru_cache(maxsize=1)
-def _keep_of_counts() -> NDArray[np.int16]:
-    """(6**6,) int16: the keep of up to four dice with those counts, -1 otherwise."""
-    table = np.full((NUM_DICE + 1) ** NUM_FACES, -1, dtype=np.int16)
-    partial = KEEP_COUNTS[:NUM_PARTIAL_KEEPS].astype(np.intp)
-    table[partial @ _COUNT_RADIX] = np.arange(NUM_PARTIAL_KEEPS)
-    return table
+def _keeps_of(shares: NDArray[Any]) -> NDArray[np.int16]:
+    """Return the keep that a block of dice shows, -1 where it shows none; (batch,) int16."""
+    counts = np.rint(shares * NUM_DICE).astype(np.intp).clip(0, NUM_DICE)
+    keeps: NDArray[np.int16] = keep_of_code()[counts @ COUNT_RADIX]
+    return keeps
 
 
 def _needed_blocks(compiled: CompiledVariant) -> tuple[str, ...]:
@@ -344,6 +327,16 @@ def _applies(name: str, compiled: CompiledVariant) -> bool:
     return True
 
 
+@lru_cache(maxsize=1)
+def _kept_tables() -> dict[str, NDArray[np.float32]]:
+    """Return what blocks of dice show of the keeps of up to four dice, by name of the block."""
+    counts = KEEP_COUNTS[:NUM_PARTIAL_KEEPS]
+    return {
+        "dice": counts.astype(np.float32) / np.float32(NUM_DICE),
+        "counts_one_hot": _one_hot(counts, NUM_DICE + 1),
+    }
+
+
 def _block_table(name: str, compiled: CompiledVariant) -> NDArray[np.float32]:
     """Return the table a block is gathered from: rows by dice, throw, kept dice or card."""
     statuses: Sequence[Status] = [compiled.statuses[status] for status in compiled.card_status]
@@ -354,7 +347,7 @@ def _block_table(name: str, compiled: CompiledVariant) -> NDArray[np.float32]:
     if name == "served":
         return np.array([[0.0], [1.0]], dtype=np.float32)
     if name == "locked":
-        return KEEP_COUNTS[:NUM_PARTIAL_KEEPS].astype(np.float32) / np.float32(NUM_DICE)
+        return _kept_tables()["dice"]
     if name == "open":
         boxes = np.arange(compiled.num_boxes)
         return (compiled.card_open[:, None] >> boxes & 1).astype(np.float32)

@@ -101,6 +101,22 @@ KEEP_REMOVE: Final = _frozen(
 """(462, 6) int16: the keep with one die of that face fewer; -1 where there is none."""
 
 
+COUNT_RADIX: Final = _frozen((NUM_DICE + 1) ** np.arange(NUM_FACES))
+"""(6,) int64: counts times this is the *code* of a multiset, a number below 6**6."""
+
+
+@cache
+def keep_of_code() -> NDArray[np.int16]:
+    """Return the keep with each code, -1 where the counts are more than five dice.
+
+    Returns:
+        (46656,) int16, read-only.
+    """
+    table = np.full((NUM_DICE + 1) ** NUM_FACES, -1, dtype=np.int16)
+    table[KEEP_COUNTS @ COUNT_RADIX] = np.arange(NUM_KEEPS)
+    return _frozen(table)
+
+
 def select(dice: Dice, mask: int) -> Dice:
     """Return the dice whose bits are set in ``mask``, in ascending order."""
     return tuple(die for bit, die in enumerate(dice) if mask >> bit & 1)
