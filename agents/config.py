@@ -216,12 +216,7 @@ Width = Annotated[int, Field(ge=1, le=8_192), WHOLE]
 class PolicyConfig(Section):
     """The networks."""
 
-    net_arch: Annotated[
-        list[Annotated[int, Field(ge=1, le=8_192), WHOLE]], Field(min_length=1, max_length=16)
-    ] = [
-        256,
-        256,
-    ]
+    net_arch: Annotated[list[Width], Field(min_length=1, max_length=16)] = [256, 256]
     """Widths of the hidden layers."""
     activation: Literal["relu", "tanh", "gelu", "silu", "elu"] = "relu"
     """What follows each hidden layer."""

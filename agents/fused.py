@@ -339,7 +339,6 @@ class FusedUpdate:
                     views.append(self.weights[start:stop].view_as(parameter))
                     gradients.append(self.gradients[start:stop].view_as(parameter))
                     start = stop
-        self._rooms: dict[int, torch.Tensor] = {}
         self._size_of_room = -1
 
     def begin(self, observations: NDArray[np.float32]) -> None:

@@ -36,9 +36,6 @@ REPORT_BLUNDERS: Final = 400
 CHART_WIDTH, CHART_HEIGHT = 800.0, 260.0
 CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BOTTOM = 48.0, 792.0, 12.0, 220.0
 
-WORDS: Final = ("box", "round", "throw", "served", "locked", "open", "total")
-"""The words of the game that the page uses."""
-
 MOST_TICKS: Final = 9
 """How many labels the axis of scores has room for on a phone."""
 

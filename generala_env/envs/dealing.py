@@ -212,7 +212,6 @@ def key_from(options: dict[str, Any] | None, generator: np.random.Generator) -> 
     return (int(key[0]), int(key[1]))
 
 
-OutcomeReward = Literal["outcome", "win_value", "points", "rank"]
 OUTCOME_REWARDS: Final[tuple[str, ...]] = ("outcome", "win_value", "points", "rank")
 """The ways to reward the end of a game; see ``outcome_rewards``."""
 

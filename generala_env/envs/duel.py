@@ -25,20 +25,13 @@ from generala_env.envs.dealing import (
 from generala_env.envs.games import TableGames
 from generala_env.envs.observation import ObservationLayout
 from generala_env.envs.rendering import render_text
+from generala_env.envs.solo import IllegalAction, check_illegal_action
 from generala_env.envs.table_observation import TableBatch, TableLayout, table_batch, table_layout
 from generala_env.rules.compiled import CompiledVariant, compile_variant
 from generala_env.rules.game import GameState, IllegalActionError
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant, get_variant
 
-IllegalAction = Literal["raise", "penalty", "terminate"]
-ILLEGAL_ACTIONS: tuple[str, ...] = ("raise", "penalty", "terminate")
-
 NUM_PLAYERS = 2
-
-VectorStep = tuple[
-    NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
-]
-"""What a step of many environments returns."""
 
 
 class Opponent(Protocol):
@@ -161,8 +154,7 @@ def ask(
 
 
 def _check_options(illegal_action: str, reward: str, seat: int | str, render_mode: str | None) -> None:
-    if illegal_action not in ILLEGAL_ACTIONS:
-        raise ValueError(f"illegal_action: {illegal_action!r} is not one of {', '.join(ILLEGAL_ACTIONS)}")
+    check_illegal_action(illegal_action)
     check_reward(reward)
     if seat != "random" and (type(seat) is not int or not 0 <= seat < NUM_PLAYERS):
         raise ValueError(f"seat: {seat!r} is not 'random', 0 or 1")

@@ -33,6 +33,16 @@ IllegalAction = Literal["raise", "penalty", "terminate"]
 ILLEGAL_ACTIONS: tuple[str, ...] = ("raise", "penalty", "terminate")
 
 
+def check_illegal_action(illegal_action: str) -> None:
+    """Check the option that says what an illegal action does.
+
+    Raises:
+        ValueError: It is not one of ``ILLEGAL_ACTIONS``.
+    """
+    if illegal_action not in ILLEGAL_ACTIONS:
+        raise ValueError(f"illegal_action: {illegal_action!r} is not one of {', '.join(ILLEGAL_ACTIONS)}")
+
+
 class _Tables(NamedTuple):
     """The compiled tables as Python sequences, which are read one entry at a time much faster.
 
@@ -195,9 +205,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         Raises:
             ValueError: An option has a value that it does not know.
         """
-        if illegal_action not in ILLEGAL_ACTIONS:
-            allowed = ", ".join(ILLEGAL_ACTIONS)
-            raise ValueError(f"illegal_action: {illegal_action!r} is not one of {allowed}")
+        check_illegal_action(illegal_action)
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ValueError(f"render_mode: {render_mode!r} is not one of {self.metadata['render_modes']}")
         self.variant = get_variant(variant)

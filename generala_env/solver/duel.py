@@ -51,8 +51,6 @@ PAIRS_PER_TASK: Final = 2048
 
 _FEWEST_CACHED: Final = 4096
 
-Float = np.float32 | np.float64
-
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -219,7 +217,6 @@ class LayerTask:
         self._below = plan.layers[number - 1].index
         widths = np.diff(self._layer.index.offsets)
         self._most_window = int(widths.max()) + BLOCK + plan.closings.most_points
-        self._dtype = dtype
 
     @property
     def num_tasks(self) -> int:
