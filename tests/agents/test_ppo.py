@@ -21,7 +21,7 @@ from agents.ppo import PPO, RolloutArrays
 from agents.vec_env import GeneralaVecEnv
 from generala_env.envs.observation import BLOCKS, observation_layout
 from generala_env.envs.solo import GeneralaEnv
-from generala_env.envs.vector import CARD, IS_WON, KEPT, SERVED, THROW, THROW_NUMBER
+from generala_env.envs.stepping import CARD, IS_WON, KEPT, SERVED, THROW, THROW_NUMBER
 from generala_env.rules.compiled import TurnBatch, compile_variant
 from generala_env.rules.dice import KEEP_COUNTS
 from generala_env.solver.solo import SoloSolution, solve_solo

@@ -1,5 +1,6 @@
 """Runs that are cut off, damaged, locked out or go wrong, each compared with one that was left alone."""
 
+import contextlib
 import errno
 import json
 import multiprocessing
@@ -240,15 +241,30 @@ def test_an_exact_evaluation_in_the_loop_draws_figures_and_knows_the_regret(tmp_
 # --- cuts -----------------------------------------------------------------------------------------
 
 
-def cut_until_done(reference: Path, run: Path, cuts: int, rng: random.Random, seconds: float) -> int:
-    """Kill a run at random moments, resume it each time, and let the last process end it."""
+def steps_saved(run: Path) -> int:
+    """Return the step of the newest checkpoint, 0 without one."""
+    found = checkpoint_files(run)
+    return int(found[-1].stem.removeprefix("step-")) if found else 0
+
+
+def cut_until_done(reference: Path, run: Path, cuts: int, rng: random.Random) -> int:
+    """Kill a run at random moments, resume it each time, and let the last process end it.
+
+    A moment is a random step, so that it falls within the run however fast the machine is, and up to a
+    few milliseconds more, so that it falls anywhere between two steps.
+
+    Returns:
+        How many of the cuts came before the end.
+    """
     landed = 0
     arguments = ["--config", config_of(reference), "--run-dir", str(run)]
-    for _ in range(cuts):
+    for step in sorted(rng.randrange(2816) for _ in range(cuts)):
         child = start(run, *arguments)
         wait_for((run / "config.yaml").exists)
-        time.sleep(rng.uniform(0.0, seconds))
-        kill(child)
+        wait_for(lambda step=step, child=child: steps_saved(run) >= step or child.exitcode is not None)
+        time.sleep(rng.uniform(0.0, 0.03))
+        with contextlib.suppress(ProcessLookupError):
+            kill(child)
         landed += end(child) == -signal.SIGKILL
         arguments = ["--resume", str(run)]
     assert end(start(run, *arguments)) == 0
@@ -256,8 +272,7 @@ def cut_until_done(reference: Path, run: Path, cuts: int, rng: random.Random, se
 
 
 def test_a_run_killed_twice_ends_bit_for_bit_as_one_left_alone(reference: Path, tmp_path: Path) -> None:
-    landed = cut_until_done(reference, tmp_path / "run", 2, random.Random(7), 0.8)
-    assert landed
+    assert cut_until_done(reference, tmp_path / "run", 2, random.Random(7))
     assert_same_run(tmp_path / "run", reference)
 
 
@@ -267,8 +282,7 @@ def test_twenty_runs_killed_at_random_end_bit_for_bit_as_one_left_alone(
     number: int, reference: Path, tmp_path: Path
 ) -> None:
     rng = random.Random(number)
-    seconds = rng.choice([0.3, 1.0, 3.0])
-    cut_until_done(reference, tmp_path / "run", rng.choice([1, 2, 4]), rng, seconds)
+    assert cut_until_done(reference, tmp_path / "run", rng.choice([1, 2, 4]), rng)
     assert_same_run(tmp_path / "run", reference)
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import generala_env  # noqa: F401 - registers the environments
 from generala_env.envs.observation import BLOCKS
 from generala_env.envs.solo import GeneralaEnv
-from generala_env.envs.vector import GeneralaVectorEnv, encode, pcg64_words
+from generala_env.envs.stepping import encode, pcg64_words
+from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, IllegalActionError
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import next_throw_table
