@@ -30,7 +30,7 @@ from agents.networks import (
     masked_greedy,
 )
 from agents.vec_env import GeneralaVecEnv
-from generala_env.envs.vector import CARD, KEPT, SERVED, THROW, THROW_NUMBER, Tables, encode
+from generala_env.envs.stepping import CARD, KEPT, SERVED, THROW, THROW_NUMBER, Tables, encode
 from generala_env.rules.compiled import TurnBatch
 
 

@@ -14,7 +14,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from generala_env.envs.observation import ObservationLayout
-from generala_env.envs.vector import CARD, IS_WON, KEPT, THROW_NUMBER, GeneralaVectorEnv
+from generala_env.envs.stepping import CARD, IS_WON, KEPT, THROW_NUMBER
+from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 

@@ -21,7 +21,8 @@ from tqdm import tqdm
 from agents.base import make_agent
 from agents.cli import UsageError, positive_int, print_json, run_command
 from agents.saving import read_agent
-from generala_env.envs.vector import CARD, IS_WON, THROW_NUMBER, GeneralaVectorEnv
+from generala_env.envs.stepping import CARD, IS_WON, THROW_NUMBER
+from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.dice import THROWS_PER_TURN
 from generala_env.rules.variants import PRESETS

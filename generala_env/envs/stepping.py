@@ -1,0 +1,721 @@
+"""The compiled kernel that steps many one-player games over the variant's tables."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from generala_env.envs.observation import ObservationLayout, keep_rows, row_tables
+from generala_env.envs.solo import ILLEGAL_ACTIONS
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import CompiledVariant, TurnBatch
+from generala_env.rules.dice import (
+    EMPTY_KEEP,
+    IS_FIVE_EQUAL,
+    KEEP_COUNTS,
+    KEEP_INDEX,
+    KEEP_OF_MASK,
+    KEEP_SIZES,
+    NUM_DICE,
+    NUM_FACES,
+    NUM_KEEPS,
+    NUM_ORDERED_THROWS,
+    NUM_PARTIAL_KEEPS,
+    NUM_THROWS,
+    THROW_COUNTS,
+    THROWS_PER_TURN,
+    next_throw_table,
+)
+
+# Columns of the state array.
+CARD, THROW, THROW_NUMBER, SERVED, KEPT, IS_OVER, IS_WON, BONUS = range(8)
+NUM_COLUMNS: Final = 8
+
+# When an episode begins anew, and what an illegal action does.
+NEXT_STEP, SAME_STEP, DISABLED = range(3)
+RAISE, _, _TERMINATE = range(len(ILLEGAL_ACTIONS))
+
+# PCG64 (M. E. O'Neill, "PCG: A family of simple fast space-efficient statistically good
+# algorithms for random number generation", 2014; XSL-RR 128/64), as in numpy.random.PCG64.
+_MULTIPLIER_HIGH: Final = np.uint64(0x2360ED051FC65DA4)
+_MULTIPLIER_LOW: Final = np.uint64(0x4385DF649FCCF645)
+_TO_UNIT: Final = 2.0**-53
+
+
+class Tables(NamedTuple):
+    """What the kernel reads: the compiled variant and the rows of observations and masks.
+
+    Attributes:
+        rolled: (5 * 7776,) int16, by how many dice are kept and by the roll, the multiset of the dice
+            that fall. With ``union`` this says what ``next_throw_table`` does from a twelfth of its
+            bytes, which stay in the caches of the processor.
+        union: (210, 462) uint8, the throw made of the dice kept and those that fell.
+        num_kept: (210,) int64, how many dice a keep holds, times 7776.
+        keep_of_mask: (252, 32) int16, the keep that a mask selects from a throw.
+        is_served: (3, 2) bool, by throw and by whether all dice were thrown.
+        five_equal: (252,) bool.
+        wins: (C,) bool, whether five equal dice, served, end the game at once.
+        card_open: (C,) uint16.
+        card_status: (C,) uint8.
+        card_index: (2**B, S) int32.
+        points: (S, B, 2, 252) int32.
+        next_status: (S, B, 2, 252) uint8.
+        bonus: (S, S) int32, the Doble bonus paid on going from a status to another.
+        keep_rows: (contexts * 252, 31) int8, the keeps offered; context 0 offers none, context
+            ``1 + k`` those that contain the locked dice ``k`` (1: all that the throw offers).
+        close_rows: (C, B) int8, the boxes offered.
+        turn_rows: (3 * 2 * 252, width) float32, blocks that depend on the turn.
+        locked_rows: (210, width) float32, the block of locked dice.
+        card_rows: (C, width) float32, blocks that depend on the card.
+        pays_rows: (S * 2 * 252, B or 0) float32, what each box would pay.
+        open_rows: (C, B or 0) float32, 1 where a box may be closed.
+        dice_rows: (252, width) float32, blocks that depend on the dice alone.
+    """
+
+    rolled: NDArray[np.int16]
+    union: NDArray[np.uint8]
+    num_kept: NDArray[np.int64]
+    keep_of_mask: NDArray[np.int16]
+    is_served: NDArray[np.bool_]
+    five_equal: NDArray[np.bool_]
+    wins: NDArray[np.bool_]
+    card_open: NDArray[np.uint16]
+    card_status: NDArray[np.uint8]
+    card_index: NDArray[np.int32]
+    points: NDArray[np.int32]
+    next_status: NDArray[np.uint8]
+    bonus: NDArray[np.int32]
+    keep_rows: NDArray[np.int8]
+    close_rows: NDArray[np.int8]
+    turn_rows: NDArray[np.float32]
+    locked_rows: NDArray[np.float32]
+    card_rows: NDArray[np.float32]
+    pays_rows: NDArray[np.float32]
+    open_rows: NDArray[np.float32]
+    dice_rows: NDArray[np.float32]
+
+
+class Batch(NamedTuple):
+    """The state of ``n`` environments and what the kernel last wrote.
+
+    Attributes:
+        state: (n, 8) int32: card, throw, throw number, served, kept, over, won, Doble bonus.
+        sheet: (n, B) int16, points in each box, -1 while it is open.
+        score: (n,) float64, the sum of rewards of the episode.
+        length: (n,) int32, steps of the episode.
+        generator: (n, 4) uint64, PCG64: state and increment, each high word first.
+        masks: (n, num_actions) int8.
+        rewards: (n,) float64.
+        terminated: (n,) bool.
+        illegal: (n,) bool, an illegal action was taken and did not raise.
+        final_state: (n, 8) int32, the last state of the episode that ended in this step, if
+            environments are reset within the step.
+        final_score: (n,) float64, the final score of the episode that ended in this step.
+        final_length: (n,) int32, its length.
+    """
+
+    state: NDArray[np.int32]
+    sheet: NDArray[np.int16]
+    score: NDArray[np.float64]
+    length: NDArray[np.int32]
+    generator: NDArray[np.uint64]
+    masks: NDArray[np.int8]
+    rewards: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    illegal: NDArray[np.bool_]
+    final_state: NDArray[np.int32]
+    final_score: NDArray[np.float64]
+    final_length: NDArray[np.int32]
+
+
+def _upper_half_of_product(context: Any, left: Any, right: Any) -> Any:  # noqa: ARG001 - numba asks for them
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        wide = ir.IntType(128)
+        factors = [builder.zext(argument, wide) for argument in arguments]
+        product = builder.lshr(builder.mul(*factors), ir.Constant(wide, 64))
+        return builder.trunc(product, ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+_multiply_high: Any = intrinsic(_upper_half_of_product)
+"""The upper 64 bits of the product of two unsigned 64-bit numbers."""
+
+
+class Description(NamedTuple):
+    """What ``info`` says of ``n`` states; of none where nobody asks.
+
+    Attributes:
+        dice: (n, 5) int8.
+        throw: (n,) int32, its number.
+        served: (n,) bool.
+        open_boxes: (n, B) bool.
+        throw_dice: (252, 5) int8, the table of the dice of every throw.
+        card_open_boxes: (C, B) bool, the table of the open boxes of every card.
+    """
+
+    dice: NDArray[np.int8]
+    throw: NDArray[np.int32]
+    served: NDArray[np.bool_]
+    open_boxes: NDArray[np.bool_]
+    throw_dice: NDArray[np.int8]
+    card_open_boxes: NDArray[np.bool_]
+
+
+@numba.njit(cache=True, inline="always")
+def _roll(generators: Any, index: Any) -> Any:
+    """Advance one PCG64 and return the roll that ``numpy.random.Generator.random`` would give."""
+    high, low = generators[index, 0], generators[index, 1]
+    new_high = _multiply_high(low, _MULTIPLIER_LOW) + high * _MULTIPLIER_LOW + low * _MULTIPLIER_HIGH
+    new_low = low * _MULTIPLIER_LOW
+    low = new_low + generators[index, 3]
+    high = new_high + generators[index, 2] + np.uint64(low < new_low)
+    generators[index, 0] = high
+    generators[index, 1] = low
+    word = high ^ low
+    turn = high >> np.uint64(58)
+    word = (word >> turn) | (word << ((np.uint64(64) - turn) & np.uint64(63)))
+    return np.int64((word >> np.uint64(11)) * _TO_UNIT * NUM_ORDERED_THROWS)
+
+
+def _vector_instruction(number: Any, lanes: int, num_sources: int) -> Any:
+    """Return a function that writes the product of numbers side by side with one vector instruction.
+
+    Args:
+        number: Their LLVM type.
+        lanes: How many.
+        num_sources: 1 to copy, 2 to multiply (floating numbers only).
+
+    Returns:
+        What takes the address to write to and those to read from, as integers. Nothing is checked.
+    """
+    vector = ir.VectorType(number, lanes)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        to, *sources = [builder.inttoptr(argument, vector.as_pointer()) for argument in arguments]
+        values = [builder.load(source, align=1) for source in sources]
+        builder.store(values[0] if num_sources == 1 else builder.fmul(*values), to, align=1)
+        return context.get_dummy_value()
+
+    def copy(context: Any, to: Any, source: Any) -> Any:  # noqa: ARG001
+        return types.void(types.intp, types.intp), generate
+
+    def multiply(context: Any, to: Any, source: Any, factor: Any) -> Any:  # noqa: ARG001
+        return types.void(types.intp, types.intp, types.intp), generate
+
+    return intrinsic(copy if num_sources == 1 else multiply)
+
+
+_copy_32_bytes, _copy_16_bytes, _copy_8_bytes, _copy_4_bytes, _copy_byte = (
+    _vector_instruction(ir.IntType(8), size, 1) for size in (32, 16, 8, 4, 1)
+)
+_multiply_8, _multiply_4, _multiply_1 = (_vector_instruction(ir.FloatType(), lanes, 2) for lanes in (8, 4, 1))
+
+
+@numba.njit(cache=True)
+def _copy(to: Any, source: Any, size: Any) -> None:
+    """Copy bytes between addresses; the last instruction copies some of them for the second time.
+
+    LLVM turns a loop over the ten or so numbers of a row into one number at a time, and that is what a
+    step would spend most on.
+    """
+    if size >= 32:
+        for at in range(0, size - 32, 32):
+            _copy_32_bytes(to + at, source + at)
+        _copy_32_bytes(to + size - 32, source + size - 32)
+    elif size >= 16:
+        _copy_16_bytes(to, source)
+        _copy_16_bytes(to + size - 16, source + size - 16)
+    elif size >= 8:
+        _copy_8_bytes(to, source)
+        _copy_8_bytes(to + size - 8, source + size - 8)
+    elif size >= 4:
+        _copy_4_bytes(to, source)
+        _copy_4_bytes(to + size - 4, source + size - 4)
+    else:
+        for at in range(size):
+            _copy_byte(to + at, source + at)
+
+
+@numba.njit(cache=True)
+def _multiply(to: Any, source: Any, factor: Any, size: Any) -> None:
+    """Write the products of two rows of float32 at addresses, as ``_copy`` copies."""
+    if size >= 32:
+        for at in range(0, size - 32, 32):
+            _multiply_8(to + at, source + at, factor + at)
+        _multiply_8(to + size - 32, source + size - 32, factor + size - 32)
+    elif size >= 16:
+        _multiply_4(to, source, factor)
+        _multiply_4(to + size - 16, source + size - 16, factor + size - 16)
+    else:
+        for at in range(0, size, 4):
+            _multiply_1(to + at, source + at, factor + at)
+
+
+class _Rows(NamedTuple):
+    """Where the rows of the tables lie in memory, and how many bytes each has.
+
+    Numbers rather than arrays: handing on an array counts a reference, which costs more than the copy.
+    """
+
+    turn: int
+    turn_size: int
+    locked: int
+    locked_size: int
+    card: int
+    card_size: int
+    pays: int
+    open: int
+    pays_size: int
+    dice: int
+    dice_size: int
+    keep: int
+    close: int
+    close_size: int
+    is_locked: bool
+
+
+@numba.njit(cache=True)
+def _rows(tables: Tables) -> _Rows:
+    number = tables.turn_rows.itemsize
+    return _Rows(
+        tables.turn_rows.ctypes.data,
+        tables.turn_rows.shape[1] * number,
+        tables.locked_rows.ctypes.data,
+        tables.locked_rows.shape[1] * number,
+        tables.card_rows.ctypes.data,
+        tables.card_rows.shape[1] * number,
+        tables.pays_rows.ctypes.data,
+        tables.open_rows.ctypes.data,
+        tables.pays_rows.shape[1] * number,
+        tables.dice_rows.ctypes.data,
+        tables.dice_rows.shape[1] * number,
+        tables.keep_rows.ctypes.data,
+        tables.close_rows.ctypes.data,
+        tables.close_rows.shape[1],
+        tables.keep_rows.shape[0] > 2 * NUM_THROWS,
+    )
+
+
+@numba.njit(cache=True)
+def _write_observation(
+    to: Any, rows: _Rows, card: Any, status: Any, throw: Any, throw_number: Any, served: Any, kept: Any
+) -> None:
+    """Gather one observation at an address; the blocks stand in the order of ``BLOCKS``."""
+    row = served * NUM_THROWS + throw
+    _copy(to, rows.turn + ((throw_number - 1) * 2 * NUM_THROWS + row) * rows.turn_size, rows.turn_size)
+    to += rows.turn_size
+    _copy(to, rows.locked + kept * rows.locked_size, rows.locked_size)
+    to += rows.locked_size
+    _copy(to, rows.card + card * rows.card_size, rows.card_size)
+    to += rows.card_size
+    pays = rows.pays + (status * 2 * NUM_THROWS + row) * rows.pays_size
+    _multiply(to, pays, rows.open + card * rows.pays_size, rows.pays_size)
+    to += rows.pays_size
+    _copy(to, rows.dice + throw * rows.dice_size, rows.dice_size)
+
+
+@numba.njit(cache=True)
+def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, kept: Any) -> None:
+    """Gather the action mask of a game that goes on, at an address."""
+    context = 0
+    if throw_number < THROWS_PER_TURN:
+        context = 1
+        if rows.is_locked:
+            context += kept
+    keeps = rows.keep + (context * NUM_THROWS + throw) * NUM_KEEP_ACTIONS
+    _copy_16_bytes(to, keeps)
+    _copy_16_bytes(to + NUM_KEEP_ACTIONS - 16, keeps + NUM_KEEP_ACTIONS - 16)
+    _copy(to + NUM_KEEP_ACTIONS, rows.close + card * rows.close_size, rows.close_size)
+
+
+@numba.njit(cache=True)
+def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
+    """Offer nothing in a game that is over, and one action in one that the first throw has won."""
+    found = is_over
+    for action in range(masks.shape[1]):
+        if action < NUM_KEEP_ACTIONS or found:
+            masks[index, action] = 0
+        elif masks[index, action]:
+            found = True
+
+
+@numba.njit(cache=True, nogil=True)
+def step_range(
+    start: Any,
+    stop: Any,
+    actions: Any,
+    tables: Tables,
+    batch: Batch,
+    observations: Any,
+    final_observations: Any,
+    description: Description,
+    win_points: Any,
+    illegal_mode: Any,
+    illegal_reward: Any,
+    autoreset: Any,
+) -> None:
+    """Step environments ``start`` to ``stop - 1``; illegal actions have been ruled out or are punished."""
+    (
+        rolled,
+        union,
+        num_kept,
+        keep_of_mask,
+        is_served,
+        five_equal,
+        wins,
+        card_open,
+        card_status,
+        card_index,
+        points,
+        next_status,
+        bonuses,
+    ) = tables[:13]
+    (
+        state,
+        sheet,
+        score,
+        length,
+        generator,
+        masks,
+        rewards,
+        terminations,
+        illegal,
+        final_state,
+        final_score,
+        final_length,
+    ) = batch
+    rows = _rows(tables)
+    observations_at, final_at = observations.ctypes.data, final_observations.ctypes.data
+    observation_size = observations.shape[1] * observations.itemsize
+    masks_at, num_actions = masks.ctypes.data, masks.shape[1]
+    numbers, serves, describes = description.throw, description.served, len(description.throw) > 0
+    dice_at, dice_from = description.dice.ctypes.data, description.throw_dice.ctypes.data
+    open_at, open_from = description.open_boxes.ctypes.data, description.card_open_boxes.ctypes.data
+    num_boxes = sheet.shape[1]
+    for index in range(start, stop):
+        card: Any = np.int64(state[index, CARD])
+        throw = np.int64(state[index, THROW])
+        throw_number = np.int64(state[index, THROW_NUMBER])
+        served = np.int64(state[index, SERVED])
+        kept = np.int64(state[index, KEPT])
+        is_over = state[index, IS_OVER] != 0
+        is_won = state[index, IS_WON] != 0
+        reward = 0.0
+        is_illegal = False
+        begins = is_over  # Only in NEXT_STEP mode: the action is ignored, a new episode begins.
+        throws = False
+        if not begins:
+            action = np.int64(actions[index])
+            length[index] += 1
+            if action < 0 or action >= masks.shape[1] or not masks[index, action]:
+                is_illegal = True
+                reward = illegal_reward
+                is_over = bool(illegal_mode == _TERMINATE)
+            elif is_won:
+                reward = win_points
+                is_over = True
+            elif action < NUM_KEEP_ACTIONS:
+                kept = np.int64(keep_of_mask[throw, action])
+                throw_number += np.int64(1)
+                throws = True
+            else:
+                box: Any = action - NUM_KEEP_ACTIONS
+                before = np.int64(card_status[card])
+                paid = points[before, box, served, throw]
+                after = np.int64(next_status[before, box, served, throw])
+                bonus = bonuses[before, after]
+                sheet[index, box] = paid - bonus
+                state[index, BONUS] += bonus
+                card = np.int64(card_index[np.int64(card_open[card]) & ~(np.int64(1) << box), after])
+                reward = np.float64(paid)
+                throws = card_open[card] != 0
+                if throws:
+                    kept = np.int64(EMPTY_KEEP)
+                    throw_number = np.int64(1)
+                else:
+                    is_over = True
+            if throws:
+                throw = np.int64(union[kept, rolled[num_kept[kept] + _roll(generator, index)]])
+                served = np.int64(is_served[throw_number - 1, np.int64(kept == EMPTY_KEEP)])
+                if served and five_equal[throw] and wins[card]:
+                    is_won = True
+                    is_over = True
+                    reward += win_points
+            if not is_illegal:
+                score[index] += reward
+            if is_over:
+                final_score[index] = score[index]
+                final_length[index] = length[index]
+                if autoreset == SAME_STEP:
+                    _write_observation(
+                        final_at + index * observation_size,
+                        rows,
+                        card,
+                        np.int64(card_status[card]),
+                        throw,
+                        throw_number,
+                        served,
+                        kept,
+                    )
+                    final_state[index, CARD] = card
+                    final_state[index, THROW] = throw
+                    final_state[index, THROW_NUMBER] = throw_number
+                    final_state[index, SERVED] = served
+                    final_state[index, KEPT] = kept
+                    final_state[index, IS_OVER] = 1
+                    final_state[index, IS_WON] = is_won
+                    final_state[index, BONUS] = state[index, BONUS]
+                    begins = True
+        terminations[index] = is_over and (autoreset == SAME_STEP or not begins)
+        if begins:
+            card = np.int64(0)
+            kept = np.int64(EMPTY_KEEP)
+            throw_number = np.int64(1)
+            throw = np.int64(union[EMPTY_KEEP, rolled[_roll(generator, index)]])
+            served = np.int64(is_served[0, 1])
+            is_over = False
+            is_won = served != 0 and five_equal[throw] and wins[card]
+            state[index, BONUS] = 0
+            for box in range(sheet.shape[1]):
+                sheet[index, box] = -1
+            score[index] = 0.0
+            length[index] = 0
+        state[index, CARD] = card
+        state[index, THROW] = throw
+        state[index, THROW_NUMBER] = throw_number
+        state[index, SERVED] = served
+        state[index, KEPT] = kept
+        state[index, IS_OVER] = is_over
+        state[index, IS_WON] = is_won
+        rewards[index] = reward
+        illegal[index] = is_illegal
+        status = np.int64(card_status[card])
+        to = observations_at + index * observation_size
+        _write_observation(to, rows, card, status, throw, throw_number, served, kept)
+        _write_mask(masks_at + index * num_actions, rows, card, throw, throw_number, kept)
+        if is_over or is_won:
+            _restrict_mask(masks, index, is_over)
+        if describes:
+            _copy(dice_at + index * NUM_DICE, dice_from + throw * NUM_DICE, NUM_DICE)
+            _copy(open_at + index * num_boxes, open_from + card * num_boxes, num_boxes)
+            numbers[index] = throw_number
+            serves[index] = served != 0
+
+
+@numba.njit(cache=True, parallel=True)
+def step_parallel(
+    chunks: Any,
+    actions: Any,
+    tables: Tables,
+    batch: Batch,
+    observations: Any,
+    final_observations: Any,
+    description: Description,
+    win_points: Any,
+    illegal_mode: Any,
+    illegal_reward: Any,
+    autoreset: Any,
+) -> None:
+    """Step all environments, one chunk for each thread."""
+    num_envs = batch.state.shape[0]
+    for chunk in numba.prange(chunks):
+        step_range(
+            chunk * num_envs // chunks,
+            (chunk + 1) * num_envs // chunks,
+            actions,
+            tables,
+            batch,
+            observations,
+            final_observations,
+            description,
+            win_points,
+            illegal_mode,
+            illegal_reward,
+            autoreset,
+        )
+
+
+@numba.njit(cache=True, nogil=True)
+def first_illegal(actions: Any, state: Any, masks: Any, skips_over: Any) -> Any:
+    """Return the first environment whose action is not legal, or -1.
+
+    Where ``skips_over``, environments that are over are about to be reset and take any action.
+    """
+    for index in range(actions.shape[0]):
+        if skips_over and state[index, IS_OVER]:
+            continue
+        action = np.int64(actions[index])
+        if action < 0 or action >= masks.shape[1] or not masks[index, action]:
+            return index
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def reset_chosen(chosen: Any, tables: Tables, batch: Batch) -> None:
+    """Begin new episodes in the chosen environments."""
+    rolled, union, is_served = tables.rolled, tables.union, tables.is_served
+    five_equal, wins = tables.five_equal, tables.wins
+    state, generator = batch.state, batch.generator
+    for index in np.flatnonzero(chosen):
+        throw = union[EMPTY_KEEP, rolled[_roll(generator, index)]]
+        state[index] = 0
+        state[index, THROW] = throw
+        state[index, THROW_NUMBER] = 1
+        state[index, SERVED] = is_served[0, 1]
+        state[index, IS_WON] = is_served[0, 1] and five_equal[throw] and wins[0]
+        batch.sheet[index] = -1
+        batch.score[index] = 0.0
+        batch.length[index] = 0
+        batch.terminated[index] = False
+
+
+@numba.njit(cache=True, nogil=True)
+def write_all(state: Any, tables: Tables, observations: Any, masks: Any) -> None:
+    """Write observations and masks of many states."""
+    rows, card_status = _rows(tables), tables.card_status
+    observations_at, masks_at, num_actions = observations.ctypes.data, masks.ctypes.data, masks.shape[1]
+    observation_size = observations.shape[1] * observations.itemsize
+    for index in range(state.shape[0]):
+        card, throw = np.int64(state[index, CARD]), np.int64(state[index, THROW])
+        throw_number, kept = np.int64(state[index, THROW_NUMBER]), np.int64(state[index, KEPT])
+        served, status = np.int64(state[index, SERVED]), np.int64(card_status[card])
+        to = observations_at + index * observation_size
+        _write_observation(to, rows, card, status, throw, throw_number, served, kept)
+        _write_mask(masks_at + index * num_actions, rows, card, throw, throw_number, kept)
+        if state[index, IS_OVER] or state[index, IS_WON]:
+            _restrict_mask(masks, index, state[index, IS_OVER] != 0)
+
+
+@numba.njit(cache=True, nogil=True)
+def describe_ends(state: Any, ended: Any, final_score: Any, won: Any, score: Any) -> None:
+    """Write what ``info`` says of the episodes that ended; ``won`` and ``score`` are zeros."""
+    for index in range(state.shape[0]):
+        if ended[index]:
+            won[index] = state[index, IS_WON] != 0
+            score[index] = final_score[index]
+
+
+@lru_cache(maxsize=1)
+def _throw_tables() -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
+    """Return ``rolled`` and ``union``, taken from ``next_throw_table``.
+
+    A roll's digits are read from the lowest on, as many as dice are thrown; so what falls beside
+    ``n`` kept dice is known from what falls beside ``n`` ones, and equal dice make equal throws.
+    """
+    after = next_throw_table()
+    rolled = np.zeros((NUM_DICE, NUM_ORDERED_THROWS), dtype=np.int16)
+    union = np.zeros((NUM_PARTIAL_KEEPS, NUM_KEEPS), dtype=np.uint8)
+    for size in range(NUM_DICE):
+        counts = THROW_COUNTS[after[KEEP_INDEX[(1,) * size]]].copy()
+        counts[:, 0] -= size
+        codes = counts @ (NUM_DICE + 1) ** np.arange(NUM_FACES)
+        kinds = {code: index for index, code in enumerate(_KEEP_CODES.tolist())}
+        rolled[size] = [kinds[code] for code in codes.tolist()]
+        for keep in np.flatnonzero(size == KEEP_SIZES).tolist():
+            union[keep, rolled[size]] = after[keep]
+    return rolled.ravel(), union
+
+
+_KEEP_CODES: Final = KEEP_COUNTS @ (NUM_DICE + 1) ** np.arange(NUM_FACES)
+
+
+def make_tables(
+    compiled: CompiledVariant,
+    layout: ObservationLayout,
+    *,
+    canonical_keeps: bool = True,
+    wins_at_once: bool = True,
+) -> Tables:
+    """Return the tables that the kernel steps and encodes from.
+
+    Args:
+        compiled: The variant.
+        layout: The blocks of the observations.
+        canonical_keeps: Offer one id per kept multiset.
+        wins_at_once: Whether a served Generala that wins ends the game.
+    """
+    rolled, union = _throw_tables()
+    has_bonus = np.array([status.is_bonus_taken for status in compiled.statuses])
+    bonus = np.where(~has_bonus[:, None] & has_bonus, compiled.variant.doble.points, 0)
+    rows = row_tables(layout)
+    return Tables(
+        rolled=rolled,
+        union=union,
+        num_kept=KEEP_SIZES[:NUM_PARTIAL_KEEPS].astype(np.int64) * NUM_ORDERED_THROWS,
+        keep_of_mask=KEEP_OF_MASK,
+        is_served=compiled.is_served,
+        five_equal=IS_FIVE_EQUAL,
+        wins=compiled.instant_win & wins_at_once,
+        card_open=compiled.card_open,
+        card_status=compiled.card_status,
+        card_index=compiled.card_index,
+        points=compiled.points,
+        next_status=compiled.next_status,
+        bonus=bonus.astype(np.int32),
+        keep_rows=keep_rows(compiled, canonical_keeps).reshape(-1, NUM_KEEP_ACTIONS),
+        close_rows=compiled.closable.astype(np.int8),
+        turn_rows=rows.turn,
+        locked_rows=rows.locked,
+        card_rows=rows.card,
+        pays_rows=rows.pays,
+        open_rows=rows.closable,
+        dice_rows=rows.dice,
+    )
+
+
+def encode(batch: TurnBatch, tables: Tables) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return observations and masks of many states, as ``ObservationLayout.encode`` would.
+
+    Args:
+        batch: The states; none of them over.
+        tables: What to gather from.
+
+    Returns:
+        (batch, size) float32 and (batch, num_actions) bool.
+    """
+    state = np.zeros((len(batch.card), NUM_COLUMNS), dtype=np.int32)
+    state[:, CARD] = batch.card
+    state[:, THROW] = batch.throw
+    state[:, THROW_NUMBER] = batch.throw_number
+    state[:, SERVED] = batch.served
+    state[:, KEPT] = batch.kept
+    return encode_states(state, tables)
+
+
+def encode_states(state: NDArray[np.int32], tables: Tables) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return observations and masks of rows of ``Batch.state``.
+
+    Returns:
+        (batch, size) float32 and (batch, num_actions) bool.
+    """
+    observations = np.empty((len(state), _observation_size(tables)), dtype=np.float32)
+    masks = np.empty((len(state), NUM_KEEP_ACTIONS + tables.close_rows.shape[1]), dtype=np.int8)
+    write_all(state, tables, observations, masks)
+    return observations, masks.view(np.bool_)
+
+
+def _observation_size(tables: Tables) -> int:
+    rows = (tables.turn_rows, tables.locked_rows, tables.card_rows, tables.pays_rows, tables.dice_rows)
+    return sum(table.shape[1] for table in rows)
+
+
+def pcg64_words(generator: np.random.PCG64) -> NDArray[np.uint64]:
+    """Return the state and the increment of a PCG64 as 64-bit words, high words first.
+
+    Returns:
+        (4,) uint64.
+    """
+    words = generator.state["state"]
+    low = (1 << 64) - 1
+    return np.array(
+        [word for value in (words["state"], words["inc"]) for word in (value >> 64, value & low)],
+        dtype=np.uint64,
+    )
