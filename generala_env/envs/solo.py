@@ -55,8 +55,8 @@ class _Tables(NamedTuple):
         num_open: By card.
         open_mask: By card.
         status: By card.
-        keeps: By context and throw, the part of the mask for keeps; see ``keep_rows``.
-        closes: By card, the part of the mask for boxes.
+        keeps: By context and throw, the part of the mask for keeps as bytes; see ``keep_rows``.
+        closes: By card, the part of the mask for boxes as bytes.
         turn: Rows of observations as bytes; see ``RowTables``.
         locked: Likewise.
         card: Likewise.
@@ -75,8 +75,8 @@ class _Tables(NamedTuple):
     num_open: list[int]
     open_mask: list[int]
     status: list[int]
-    keeps: list[list[NDArray[np.int8]]]
-    closes: list[NDArray[np.int8]]
+    keeps: list[list[bytes]]
+    closes: list[bytes]
     turn: list[bytes]
     locked: list[bytes]
     card: list[bytes]
@@ -105,8 +105,8 @@ def _tables(compiled: CompiledVariant, layout: ObservationLayout, canonical_keep
         num_open=compiled.num_open.tolist(),
         open_mask=compiled.card_open.tolist(),
         status=compiled.card_status.tolist(),
-        keeps=[list(context) for context in keep_rows(compiled, canonical_keeps)],
-        closes=list(compiled.closable.astype(np.int8)),
+        keeps=[[row.tobytes() for row in context] for context in keep_rows(compiled, canonical_keeps)],
+        closes=[row.tobytes() for row in compiled.closable.astype(np.int8)],
         turn=[row.tobytes() for row in rows.turn],
         locked=[row.tobytes() for row in rows.locked],
         card=[row.tobytes() for row in rows.card],
@@ -223,6 +223,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.action_space = spaces.Discrete(self.compiled.num_actions)
         self._tables = _tables(self.compiled, self.layout, canonical_keeps)
         self._size = self.layout.size
+        self._is_locked = self.variant.is_locked
         self._num_actions = self.compiled.num_actions
         self._is_over = True
         self._is_won = False
@@ -232,7 +233,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._sheet: list[int | None] = []
         self._bonus = 0
         self._score = 0.0
-        self._mask = np.zeros(self.compiled.num_actions, dtype=np.int8)
+        self._mask = bytes(self._num_actions)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the tables: they follow from the variant, and are large."""
@@ -267,7 +268,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (n_actions,) bool, all false at the end."""
-        return self._mask.view(np.bool_).copy()
+        return np.ndarray(self._num_actions, np.bool_, bytearray(self._mask))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -326,7 +327,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def _illegal(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         if self.illegal_action == "raise":
-            legal = np.flatnonzero(self._mask).tolist()
+            legal = np.flatnonzero(self.action_masks()).tolist()
             raise IllegalActionError(f"action {action} is not legal here; legal: {legal}")
         if self.illegal_action == "terminate":
             self._is_over = True
@@ -364,18 +365,20 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         return float(points)
 
     def _update_mask(self) -> None:
-        mask = self._mask = np.zeros(self._num_actions, np.int8)
         if self._is_over:
+            self._mask = bytes(self._num_actions)
             return
         tables = self._tables
+        closes = tables.closes[self._card]
         if self._is_won:
             # The first throw of the episode has won: one action, which ends it.
-            mask[NUM_KEEP_ACTIONS + int(tables.closes[self._card].argmax())] = 1
+            first = closes.index(1)
+            self._mask = bytes(NUM_KEEP_ACTIONS + first) + b"\1" + bytes(len(closes) - first - 1)
             return
+        context = 0
         if self._throw_number < THROWS_PER_TURN:
-            context = self._kept + 1 if self.variant.is_locked else 1
-            mask[:NUM_KEEP_ACTIONS] = tables.keeps[context][self._throw]
-        mask[NUM_KEEP_ACTIONS:] = tables.closes[self._card]
+            context = self._kept + 1 if self._is_locked else 1
+        self._mask = tables.keeps[context][self._throw] + closes
 
     def _observe(self) -> NDArray[np.float32]:
         """Gather the observation as ``ObservationLayout.encode`` does, for one state."""
@@ -395,7 +398,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {
-            "action_mask": self._mask.copy(),
+            "action_mask": np.ndarray(self._num_actions, np.int8, bytearray(self._mask)),
             "dice": THROWS[self._throw],
             "throw": self._throw_number,
             "served": self._served,
