@@ -27,6 +27,7 @@ from agents.networks import (
     MaskedQPolicy,
     MissingMaskError,
     MultisetKeepQPolicy,
+    action_values,
     masked_greedy,
 )
 from agents.vec_env import GeneralaVecEnv
@@ -365,12 +366,12 @@ class MaskableDQN(DQN):
         """
         with torch.no_grad():
             best = masked_greedy(self.q_net(batch.next_observations), batch.next_masks)
-            values = self.q_net_target(batch.next_observations).gather(1, best[:, None])[:, 0]
+            values = action_values(self.q_net_target, batch.next_observations, best)
             return torch.where(batch.dones, batch.rewards, batch.rewards + batch.discounts * values)
 
     def loss(self, batch: Transitions) -> torch.Tensor:
         """Return the mean Huber loss of a sample; a scalar."""
-        values = self.q_net(batch.observations).gather(1, batch.actions[:, None])[:, 0]
+        values = action_values(self.q_net, batch.observations, batch.actions)
         return functional.smooth_l1_loss(values, self.targets(batch))
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:

@@ -20,6 +20,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
+from torch.nn import functional
 
 from agents.base import Agent
 from generala_env.envs.observation import ObservationLayout
@@ -142,6 +143,10 @@ class KeepGather(nn.Module):
     def forward(self, scores: torch.Tensor, observations: torch.Tensor) -> torch.Tensor:
         """Return (batch, num_actions) from (batch, num_outputs)."""
         return scores.gather(1, self.outputs[self.read_throw(observations)])
+
+    def outputs_of(self, observations: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+        """Return which output scores one action of each row; (batch,) int64."""
+        return self.outputs[self.read_throw(observations), actions]
 
 
 def masked_log_softmax(logits: torch.Tensor, masks: torch.Tensor | None) -> torch.Tensor:
@@ -315,6 +320,30 @@ class MultisetKeepPolicy(MaskedActorCriticPolicy):
 def masked_greedy(q_values: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Return the best allowed action of each row; (batch,) int64."""
     return torch.where(masks, q_values, -torch.inf).argmax(dim=1)
+
+
+def action_values(network: QNetwork, observations: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """Return the values of one action per row.
+
+    The same as ``network(observations).gather(1, actions[:, None])[:, 0]``, but of the last layer, which
+    is half the network where it scores multisets, only the row of that action is used.
+
+    Args:
+        network: Whose values.
+        observations: (batch, size) float32.
+        actions: (batch,) int64.
+
+    Returns:
+        (batch,) float32.
+    """
+    *hidden, head = network.q_net
+    assert isinstance(head, nn.Linear)
+    latent = network.extract_features(observations, network.features_extractor)
+    for layer in hidden:
+        latent = layer(latent)
+    if isinstance(network, KeepQNetwork):
+        actions = network.gather_keeps.outputs_of(observations, actions)
+    return (latent * functional.embedding(actions, head.weight)).sum(dim=1) + head.bias[actions]
 
 
 class MaskedQPolicy(DQNPolicy):

@@ -15,7 +15,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from agents.dqn import MaskableDQN, StateReplay, Transitions
-from agents.networks import MissingMaskError
+from agents.networks import MissingMaskError, action_values
 from agents.vec_env import GeneralaVecEnv
 from generala_env.envs.solo import GeneralaEnv
 
@@ -214,6 +214,23 @@ def test_target_is_double_and_looks_only_at_allowed_actions() -> None:
     assert not np.allclose(expected, batch.rewards.numpy() + 0.5 * target[rows, online.argmax(axis=1)])
     single = np.where(masks, target, -np.inf).max(axis=1)
     assert not np.allclose(expected, batch.rewards.numpy() + 0.5 * single), "this would be plain DQN"
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "MultisetKeepPolicy"])
+@pytest.mark.parametrize("variant", ["ruibal", "doble_fija"])
+def test_values_of_single_actions_are_those_of_the_whole_network(policy: str, variant: str) -> None:
+    model = make_model(policy, GeneralaVecEnv(64, variant))
+    env = model.env
+    assert isinstance(env, GeneralaVecEnv)
+    observations = torch.from_numpy(env.reset())
+    actions = torch.from_numpy(np.random.default_rng(0).integers(env.env.compiled.num_actions, size=64))
+    parameters = list(model.q_net.parameters())
+    whole = model.q_net(observations).gather(1, actions[:, None])[:, 0]
+    single = action_values(model.q_net, observations, actions)
+    torch.testing.assert_close(single, whole)
+    wanted = torch.autograd.grad(whole.square().sum(), parameters)
+    for found, gradient in zip(torch.autograd.grad(single.square().sum(), parameters), wanted, strict=True):
+        torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_terminal_targets_are_the_reward_whatever_follows() -> None:
