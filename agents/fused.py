@@ -154,6 +154,29 @@ def _loss_and_gradients(
     figures[0] = figures[1] + ent_coef * figures[3] + vf_coef * figures[2]
 
 
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _throw_loss_and_gradients(
+    rows: Any, values: Any, returns: Any, made: Any, vf_coef: Any, value_gradients: Any
+) -> Any:
+    """Write the gradients of the loss of the values before throws, and return that loss.
+
+    Args:
+        rows: (batch,) int64, the minibatch as rows of the next two.
+        values: (batch, 1) float32, the critic's.
+        returns: (size,) float32.
+        made: (size,) float32, 0 where no throw followed.
+        vf_coef: Weight of the loss.
+        value_gradients: (batch, 1) float32, written.
+    """
+    batch = rows.shape[0]
+    total = 0.0
+    for i in range(batch):
+        error = made[rows[i]] * (values[i, 0] - returns[rows[i]])
+        total += error * error
+        value_gradients[i, 0] = vf_coef * 2.0 * error / batch
+    return total / batch
+
+
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _sum_of_squares(gradients: Any) -> Any:
     """Return the sum of the squares of a float32 array."""
@@ -341,11 +364,15 @@ class FusedUpdate:
                     start = stop
         self._size_of_room = -1
 
-    def begin(self, observations: NDArray[np.float32]) -> None:
+    def begin(
+        self, observations: NDArray[np.float32], throw_observations: NDArray[np.float32] | None = None
+    ) -> None:
         """Take the weights, the moments of Adam, and the decisions to learn from.
 
         Args:
             observations: (size, width) float32.
+            throw_observations: (size, width) float32, what was known before the throws that followed, if
+                the critic learns their values too.
         """
         state = self.policy.optimizer.state
         with torch.no_grad():
@@ -360,16 +387,18 @@ class FusedUpdate:
         self.learning_rate = float(group["lr"])
         self.betas = group["betas"]
         self.eps = float(group["eps"])
-        self.observations = torch.from_numpy(observations)
         if isinstance(self.policy, MultisetKeepPolicy):
-            self.throws = self.policy.gather_keeps.read_throw(self.observations)
+            self.throws = self.policy.gather_keeps.read_throw(torch.from_numpy(observations))
         else:
             self.throws = torch.zeros(len(observations), dtype=torch.int64)
         extractor = self.policy.features_extractor
-        self.dice_table: torch.Tensor | None = None
-        if isinstance(extractor, ThrowFeatures):
-            self.dice_table = extractor.dice_table
-            self.codes = extractor.read_throw.code(self.observations)
+        self.dice_table = extractor.dice_table if isinstance(extractor, ThrowFeatures) else None
+        self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
+        for array in (observations, throw_observations):
+            if array is not None:
+                tensor = torch.from_numpy(array)
+                codes = extractor.read_throw.code(tensor) if isinstance(extractor, ThrowFeatures) else None
+                self.inputs.append((tensor, codes))
 
     def named_gradients(self) -> list[tuple[nn.Parameter, torch.Tensor]]:
         """Return every parameter with the gradient last computed for it."""
@@ -378,14 +407,24 @@ class FusedUpdate:
             for where, parameter in zip(self._slices, self.parameters, strict=True)
         ]
 
-    def _room(self, batch: int) -> torch.Tensor:
-        """Return room for the features of a batch, with the networks' own made as well."""
+    def _read(self, rows: NDArray[np.int64]) -> torch.Tensor:
+        """Return the features of a minibatch, those before throws last; room is made where it is new."""
+        batch, size = len(rows), len(rows) * len(self.inputs)
         if batch != self._size_of_room:
-            width = self.actor.layers[0].in_features
-            self._features = torch.empty(batch, width)
+            self._features = torch.empty(size, self.actor.layers[0].in_features)
             self.actor.make_room(batch)
-            self.critic.make_room(batch)
+            self.critic.make_room(size)
             self._size_of_room = batch
+        chosen = torch.from_numpy(rows)
+        for (observations, codes), features in zip(
+            self.inputs, torch.split(self._features, batch), strict=True
+        ):
+            width = observations.shape[1]
+            if self.dice_table is None or codes is None:
+                torch.index_select(observations, 0, chosen, out=features)
+            else:
+                features[:, :width] = observations.index_select(0, chosen)
+                features[:, width:] = self.dice_table.index_select(0, codes.index_select(0, chosen))
         return self._features
 
     def gradients_of(
@@ -398,6 +437,7 @@ class FusedUpdate:
         clip_range_vf: float | None,
         ent_coef: float,
         vf_coef: float,
+        throws: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
     ) -> NDArray[np.float64]:
         """Compute the gradients of a minibatch into ``gradients``.
 
@@ -410,26 +450,23 @@ class FusedUpdate:
             clip_range_vf: How far the value may move; ``None`` for any distance.
             ent_coef: Weight of the entropy.
             vf_coef: Weight of the value's loss.
+            throws: What the values before throws are to be, and 1 where there was a throw; given if
+                ``begin`` was told of throws.
 
         Returns:
             (6,) float64, the figures.
         """
-        features = self._room(len(rows))
-        chosen = torch.from_numpy(rows)
-        width = self.observations.shape[1]
-        if self.dice_table is None:
-            torch.index_select(self.observations, 0, chosen, out=features)
-        else:
-            features[:, :width] = self.observations.index_select(0, chosen)
-            features[:, width:] = self.dice_table.index_select(0, self.codes.index_select(0, chosen))
-        self.actor.forward(features)
+        batch = len(rows)
+        features = self._read(rows)
+        self.actor.forward(features[:batch])
         self.critic.forward(features)
+        values, value_gradients = self.critic.outputs[-1].numpy(), self.critic.gradients[-1].numpy()
         masks, actions, old_log_probs, advantages, returns, old_values = arrays
         figures = np.empty(NUM_FIGURES)
         _loss_and_gradients(
             rows,
             self.actor.outputs[-1].numpy(),
-            self.critic.outputs[-1].numpy(),
+            values[:batch],
             self.outputs,
             self.throws.numpy(),
             masks,
@@ -444,10 +481,14 @@ class FusedUpdate:
             ent_coef,
             vf_coef,
             self.actor.gradients[-1].numpy(),
-            self.critic.gradients[-1].numpy(),
+            value_gradients[:batch],
             figures,
         )
-        self.actor.backward(features)
+        if throws is not None:
+            loss = _throw_loss_and_gradients(rows, values[batch:], *throws, vf_coef, value_gradients[batch:])
+            figures[2] += loss
+            figures[0] += vf_coef * loss
+        self.actor.backward(features[:batch])
         self.critic.backward(features)
         return figures
 

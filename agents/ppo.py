@@ -157,18 +157,14 @@ class RolloutArrays(MaskableRolloutBuffer):
         )
         ordered = (observations, actions[:, None], values, log_probs, advantages, returns, masks)
         chosen = torch.from_numpy(rows)
-        if self.throw_lambda is None:
+        throws = self.flat_throws()
+        if throws is None:
             return MaskableRolloutBufferSamples(
                 *(tensor.index_select(0, chosen).to(self.device) for tensor in ordered)
             )
-        size = self.buffer_size * self.n_envs
-        throws = (
-            torch.from_numpy(self.throw_observations.reshape(size, *self.obs_shape)),
-            torch.from_numpy(self.throw_returns.reshape(size)),
-            torch.from_numpy(self.throw_made.reshape(size)),
-        )
+        known = (torch.from_numpy(array) for array in throws)
         return ThrowSamples(
-            *(tensor.index_select(0, chosen).to(self.device) for tensor in (*ordered, *throws))
+            *(tensor.index_select(0, chosen).to(self.device) for tensor in (*ordered, *known))
         )
 
     def flat(self) -> tuple[NDArray[Any], ...]:
@@ -188,6 +184,22 @@ class RolloutArrays(MaskableRolloutBuffer):
             self.advantages.reshape(size),
             self.returns.reshape(size),
             self.values.reshape(size),
+        )
+
+    def flat_throws(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] | None:
+        """Return the throws that followed the decisions of ``flat()``, without copying.
+
+        Returns:
+            What was known before them (size, width), their returns and whether there was one (size,);
+            ``None`` without ``throw_lambda``.
+        """
+        if self.throw_lambda is None:
+            return None
+        size = self.buffer_size * self.n_envs
+        return (
+            self.throw_observations.reshape(size, *self.obs_shape),
+            self.throw_returns.reshape(size),
+            self.throw_made.reshape(size),
         )
 
     def minibatches(self, batch_size: int | None) -> Generator[NDArray[np.int64], None, None]:
@@ -380,9 +392,7 @@ class PPO(MaskablePPO):
         clip_range = self.clip_range(progress)  # type: ignore[operator]
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         ent_coef = self.entropy_schedule(progress)
-        is_known = isinstance(buffer, RolloutArrays) and buffer.throw_lambda is None
-        if self.fuses_updates and is_known and can_fuse(policy):
-            assert isinstance(buffer, RolloutArrays)
+        if self.fuses_updates and isinstance(buffer, RolloutArrays) and can_fuse(policy):
             figures, last_epoch = self._update_fused(buffer, clip_range, ent_coef, clip_range_vf)
         else:
             figures, last_epoch = self._update(clip_range, ent_coef, clip_range_vf)
@@ -435,8 +445,8 @@ class PPO(MaskablePPO):
     ) -> tuple[NDArray[Any], int]:
         """Like ``_update``, by ``FusedUpdate``: the same minibatches, the same results to rounding."""
         update = FusedUpdate(self.policy)  # type: ignore[arg-type]
-        arrays = buffer.flat()
-        update.begin(arrays[0])
+        arrays, throws = buffer.flat(), buffer.flat_throws()
+        update.begin(arrays[0], None if throws is None else throws[0])
         seen: list[NDArray[np.float64]] = []
         last_epoch = 0
         is_over = False
@@ -453,6 +463,7 @@ class PPO(MaskablePPO):
                         clip_range_vf=clip_range_vf,
                         ent_coef=ent_coef,
                         vf_coef=self.vf_coef,
+                        throws=None if throws is None else throws[1:],
                     )
                     seen.append(figures)
                     is_over = self._is_too_far(figures[4])

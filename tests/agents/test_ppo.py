@@ -105,8 +105,8 @@ def fused_gradients(model: PPO, changes: dict[str, Any]) -> tuple[FusedUpdate, A
     assert isinstance(buffer, RolloutArrays)
     assert can_fuse(model.policy)
     update = FusedUpdate(model.policy)  # type: ignore[arg-type]
-    arrays = buffer.flat()
-    update.begin(arrays[0])
+    arrays, throws = buffer.flat(), buffer.flat_throws()
+    update.begin(arrays[0], None if throws is None else throws[0])
     figures = update.gradients_of(
         np.random.default_rng(0).permutation(len(arrays[0])),
         arrays[1:],
@@ -115,18 +115,23 @@ def fused_gradients(model: PPO, changes: dict[str, Any]) -> tuple[FusedUpdate, A
         clip_range_vf=changes.get("clip_range_vf"),
         ent_coef=OPTIONS["ent_coef"],
         vf_coef=0.5,
+        throws=None if throws is None else throws[1:],
     )
     return update, figures
 
 
+@pytest.mark.parametrize("throw_lambda", [None, 0.2])
 @pytest.mark.parametrize("canonical", [True, False])
 @pytest.mark.parametrize(
     "policy_kwargs", [{}, {"net_arch": {"pi": [24], "vf": [40, 16, 8]}, "activation_fn": torch.nn.Tanh}]
 )
-def test_gradients_of_keeps_equal_autograds(policy_kwargs: dict[str, Any], canonical: bool) -> None:
-    """Where keeps are gathered, and where several ids share one score."""
+def test_gradients_of_keeps_equal_autograds(
+    policy_kwargs: dict[str, Any], canonical: bool, throw_lambda: float | None
+) -> None:
+    """Where keeps are gathered, where several ids share one score, and where throws are valued too."""
     env = GeneralaVecEnv(8, "doble_fija", reward_scale=0.1, canonical_keeps=canonical)
-    model = silent(PPO("MultisetKeepPolicy", env, **{**OPTIONS, "policy_kwargs": policy_kwargs}))
+    options = {**OPTIONS, "policy_kwargs": policy_kwargs, "throw_lambda": throw_lambda}
+    model = silent(PPO("MultisetKeepPolicy", env, **options))
     fill(model)
     torch.manual_seed(0)
     with torch.no_grad():
@@ -142,12 +147,17 @@ def test_gradients_of_keeps_equal_autograds(policy_kwargs: dict[str, Any], canon
         torch.testing.assert_close(gradient, parameter.grad, rtol=2e-3, atol=1e-6)
 
 
-def test_fused_updates_train_as_autograd_does() -> None:
+@pytest.mark.parametrize("throw_lambda", [None, 0.2])
+def test_fused_updates_train_as_autograd_does(throw_lambda: float | None) -> None:
     """The same minibatches, clipping and Adam, over several updates and through its saved state."""
     models = []
     for fuses in (True, False):
         env = GeneralaVecEnv(8, reward_scale=0.1)
-        changes = {"max_grad_norm": 0.05, "policy_kwargs": {"net_arch": [32]}}
+        changes = {
+            "max_grad_norm": 0.05,
+            "policy_kwargs": {"net_arch": [32]},
+            "throw_lambda": throw_lambda,
+        }
         model = silent(PPO("MultisetKeepPolicy", env, **{**OPTIONS, **changes}))
         model.fuses_updates = fuses
         model.learn(3 * 8 * 16)
