@@ -14,20 +14,25 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
+from agents.base import AgentError, make_agent
 from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
 from agents.duel_study import study_duel
+from agents.evaluation import agent_policy
 from generala_env.rules.actions import Close, action_of
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.dice import select
 from generala_env.rules.game import Game, GameState
 from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelSolution, LayerSolver, open_duel, solve_duel, solve_layer_here
+from generala_env.solver.duel_policies import solve_policies
 from generala_env.solver.duel_ray import LOCAL, ray_solver
+from generala_env.solver.evaluation import Policy
 from generala_env.solver.position import POSITION_HELP, PositionError, parse_position
 from generala_env.solver.solo import solve_solo
 from generala_env.solver.storage import StoreError, default_store
 
 NUM_MOVES_SHOWN: Final = 10
+SEATS: Final = ("first", "second")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,7 +40,8 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         epilog="examples: python scripts/solve.py --variant ruibal --set generala_points=50 --json; "
         "python scripts/solve.py --players 2 --variant ruibal; python scripts/solve.py --players 2 "
-        "--position 'me: 150, open fours poker; other: 131, open poker generala; dice 3 3 4 4 4; throw 2'",
+        "--position 'me: 150, open fours poker; other: 131, open poker generala; dice 3 3 4 4 4; throw 2'; "
+        "python scripts/solve.py --players 2 --first runs/NAME",
     )
     add_variant_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -67,6 +73,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ADDRESS",
         help="solve as Ray tasks, on a cluster or (without ADDRESS) on this machine's cores; needs the extra "
         "distributed",
+    )
+    for seat in SEATS:
+        duel.add_argument(
+            f"--{seat}",
+            metavar="AGENT",
+            help=f"the {seat} player follows an agent of the one-player game (a name, a run folder or an "
+            "agent file), which sees its own card only. A player without an agent plays the best response; "
+            "with both, the value is the exact result of a match. Nothing is stored",
+        )
+    duel.add_argument(
+        "--stochastic",
+        action="store_true",
+        help="let the agents sample their actions instead of taking the best",
     )
     duel.add_argument(
         "--study",
@@ -126,6 +145,22 @@ def _solve(variant: Variant, arguments: argparse.Namespace, state: GameState | N
         return solve_duel(variant, (start[0], start[1]), solve_layer=solve_layer, progress=True)
 
 
+def _policies(variant: Variant, arguments: argparse.Namespace) -> list[Policy | None]:
+    """Return what each seat follows; ``None`` where it plays the best response."""
+    policies: list[Policy | None] = []
+    for seat in SEATS:
+        spec = getattr(arguments, seat)
+        if spec is None:
+            policies.append(None)
+            continue
+        try:
+            agent = make_agent(spec, variant, instant_win=arguments.instant_win)
+        except AgentError as error:
+            raise UsageError(f"--{seat}: {error}") from None
+        policies.append(agent_policy(agent, deterministic=not arguments.stochastic))
+    return policies
+
+
 def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
     """Solve the game or the position that the arguments describe; return the result as JSON types."""
     variant = variant_from(arguments.variant, arguments.overrides)
@@ -134,12 +169,21 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
     state = (
         None if arguments.position is None else parse_position(compile_variant(variant), arguments.position)
     )
+    policies = _policies(variant, arguments)
+    follows = any(policy is not None for policy in policies)
+    if follows:
+        for name in ("store", "position", "ray", "study", "verify"):
+            if getattr(arguments, name):
+                raise UsageError(f"--{name}: is not for players who follow an agent (--first, --second)")
     start = time.perf_counter()
-    solution = _solve(variant, arguments, state)
+    if follows:
+        solution = solve_policies(variant, policies[0], policies[1], progress=True)
+    else:
+        solution = _solve(variant, arguments, state)
     seconds = time.perf_counter() - start
     if arguments.verify:
         solution.verify()
-    result = {
+    result: dict[str, Any] = {
         "variant": variant.name,
         "fingerprint": variant.fingerprint,
         "players": 2,
@@ -148,6 +192,8 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
         "seconds": seconds,
         "bytes": solution.num_bytes,
     }
+    if follows:
+        result |= {seat: getattr(arguments, seat) or "best response" for seat in SEATS}
     if state is None:
         result = {"first_player_value": solution.first_player_value, **result}
         if arguments.study is not None:
@@ -200,6 +246,9 @@ def _print_two_players(result: dict[str, Any]) -> None:
     if "moves" not in result:
         table = Table(title=f"Two players, {result['variant']}", show_header=False)
         table.add_row("first player", f"{result['first_player_value']:.6f}")
+        if "second" in result:
+            table.add_row("which follows", result["first"])
+            table.add_row("against", result["second"])
         table.add_row("pairs of cards", f"{result['num_card_pairs']:,}")
         table.add_row("values", f"{result['num_values']:,}")
         table.add_row("seconds", f"{result['seconds']:.1f}")
@@ -250,7 +299,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.players == 1:
-        for name in ("store", "position", "ray", "study", "verify"):
+        for name in ("store", "position", "ray", *SEATS, "stochastic", "study", "verify"):
             if getattr(arguments, name):
                 raise UsageError(f"--{name}: is for --players 2")
         result = solve_one_player(arguments)

@@ -204,30 +204,40 @@ class LayerTask:
     """Solves runs of pairs of one layer; a value that other processes can be sent.
 
     Attributes:
-        number: The layer.
+        number: The number of the layer.
+        layer: Its pairs.
+        cards: The classes of cards.
+        below: Where the values of the layer with one box fewer lie.
     """
 
     def __init__(self, plan: DuelPlan, number: int, dtype: type[Any]) -> None:
         """Take from the plan what the kernel reads."""
         self.number = number
-        self._layer = plan.layers[number]
-        self._cards: Cards = plan.cards
+        self.layer = plan.layers[number]
+        self.cards: Cards = plan.cards
         self._closings: Closings = plan.closings
         self._rules: Rules = kernel_rules(plan.compiled, dtype)
-        self._below = plan.layers[number - 1].index
-        widths = np.diff(self._layer.index.offsets)
+        self.below = plan.layers[number - 1].index
+        widths = np.diff(self.layer.index.offsets)
         self._most_window = int(widths.max()) + BLOCK + plan.closings.most_points
 
     @property
     def num_tasks(self) -> int:
         """Into how many runs of pairs the layer is divided."""
-        return -(-self._layer.num_pairs // PAIRS_PER_TASK)
+        return -(-self.layer.num_pairs // PAIRS_PER_TASK)
 
     def bounds(self, task: int) -> tuple[int, int]:
         """Return where the values of a run start and end."""
-        offsets = self._layer.index.offsets
+        offsets = self.layer.index.offsets
         first = task * PAIRS_PER_TASK
-        return int(offsets[first]), int(offsets[min(first + PAIRS_PER_TASK, self._layer.num_pairs)])
+        return int(offsets[first]), int(offsets[min(first + PAIRS_PER_TASK, self.layer.num_pairs)])
+
+    def pairs(self, task: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return movers and others of a run of pairs, and where the values of each start in the run."""
+        first = task * PAIRS_PER_TASK
+        last = min(first + PAIRS_PER_TASK, self.layer.num_pairs)
+        offsets = self.layer.index.offsets
+        return *self.layer.pairs(first, last), offsets[first:last] - offsets[first]
 
     def solve(self, task: int, previous: NDArray[Any], values: NDArray[Any]) -> None:
         """Write the values of a run of pairs.
@@ -237,19 +247,13 @@ class LayerTask:
             previous: All values of the layer below.
             values: Exactly the values of the run, written.
         """
-        first = task * PAIRS_PER_TASK
-        last = min(first + PAIRS_PER_TASK, self._layer.num_pairs)
-        movers, others = self._layer.pairs(first, last)
-        offsets = self._layer.index.offsets
         solve_rows(
-            movers,
-            others,
-            offsets[first:last] - offsets[first],
-            self._cards,
+            *self.pairs(task),
+            self.cards,
             self._rules,
             self._closings,
             subsets_table(),
-            self._below,
+            self.below,
             previous,
             self._most_window,
             numba.get_num_threads(),

@@ -295,7 +295,7 @@ def _priced(
     return best, lost
 
 
-class _Throws(NamedTuple):
+class TurnThrows(NamedTuple):
     """The throws that a card can meet at one throw number, and how keeps lead to them.
 
     Attributes:
@@ -323,20 +323,21 @@ def _transitions() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.flo
     return keep, throw, table[keep, throw]
 
 
-def _throws_at(compiled: CompiledVariant, throw_number: int) -> _Throws:
+def throws_at(compiled: CompiledVariant, throw_number: int) -> TurnThrows:
+    """Return the throws that a card can meet at a throw number, from 1."""
     keep, throw, probability = _transitions()
     served = compiled.is_served[throw_number - 1, (keep == EMPTY_KEEP).astype(np.intp)].astype(np.int64)
     # What tells two keeps apart once the dice have fallen: the locked dice, or only the service.
     locked = keep if compiled.variant.is_locked else np.zeros_like(keep)
     states, reached = np.unique(np.stack([served, locked, throw]), axis=1, return_inverse=True)
     start = np.searchsorted(keep, np.arange(NUM_PARTIAL_KEEPS + 1))
-    return _Throws(
+    return TurnThrows(
         states[2].copy(), states[1].copy(), states[0].copy(), start, reached.reshape(-1), probability
     )
 
 
 @numba.njit(cache=True)
-def _throw_dice(throws: _Throws, keep_mass: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
+def throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
     """Spread mass (cards, 210) on keeps over the throws after them, into (cards, P)."""
     for row in range(keep_mass.shape[0]):
         for keep in range(keep_mass.shape[1]):
@@ -344,6 +345,42 @@ def _throw_dice(throws: _Throws, keep_mass: NDArray[np.float64], mass: NDArray[n
                 continue
             for entry in range(throws.start[keep], throws.start[keep + 1]):
                 mass[row, throws.reached[entry]] += keep_mass[row, keep] * throws.probability[entry]
+
+
+def answer_of(
+    policy: Policy, batch: TurnBatch, masks: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+    """Ask a policy about a batch of decisions.
+
+    Returns:
+        Actions (batch,) or probabilities (batch, num_actions), the other of them empty, and how many
+        answers were not legal; the lowest legal action takes their place.
+
+    Raises:
+        ValueError: The answers have a wrong shape, or are no probabilities.
+    """
+    answer = np.asarray(policy(batch, masks))
+    rows = np.arange(len(masks))
+    lowest = masks.argmax(axis=1)
+    if answer.ndim == 1:
+        if answer.shape != rows.shape or not np.issubdtype(answer.dtype, np.integer):
+            raise ValueError(f"policy: {answer.dtype} of shape {answer.shape} are not ({len(rows)},) actions")
+        within = (answer >= 0) & (answer < masks.shape[1])
+        legal = within & masks[rows, np.where(within, answer, 0)]
+        actions = np.where(legal, answer, lowest).astype(np.int64)
+        return actions, np.empty((len(rows), 0)), int((~legal).sum())
+    if answer.shape != masks.shape:
+        raise ValueError(f"policy: probabilities of shape {answer.shape} are not {masks.shape}")
+    answer = answer.astype(np.float64)
+    total = answer.sum(axis=1, keepdims=True)
+    # Single precision and a soft-max over 40 actions stay far within this.
+    if not (answer >= 0).all() or not np.allclose(total, 1.0, atol=1e-3):
+        raise ValueError("policy: its answer is not made of probabilities: rows must sum to 1")
+    answer /= total
+    illegal = np.where(masks, 0.0, answer).sum(axis=1)
+    answer = np.where(masks, answer, 0.0)
+    answer[rows, lowest] += illegal
+    return np.empty(0, dtype=np.int64), answer, int((illegal > 0).sum())
 
 
 class _Lost(NamedTuple):
@@ -567,7 +604,7 @@ class _Sweep:
         self.policy = policy
         self.solution = solution
         self.tables = _tables_of(solution)
-        self.throws = [_throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
+        self.throws = [throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
         num_boxes, num_cards = compiled.num_boxes, compiled.num_cards
         self.visits = np.zeros(num_cards)
         self.visits[0] = 1.0
@@ -607,8 +644,8 @@ class _Sweep:
         for throw_number, throws in enumerate(self.throws, start=1):
             mass = np.zeros((len(cards), len(throws.throw)))
             carried = np.zeros_like(mass)
-            _throw_dice(throws, keep_mass, mass)
-            _throw_dice(throws, keep_carried, carried)
+            throw_dice(throws, keep_mass, mass)
+            throw_dice(throws, keep_carried, carried)
             keep_mass = np.zeros_like(keep_mass)
             keep_carried = np.zeros_like(keep_mass)
             if self.solution.instant_win_points is not None:
@@ -628,7 +665,9 @@ class _Sweep:
                 throws.kept[place],
             )
             masks = compiled.action_masks(batch)
-            actions, probabilities = self._ask(batch, masks)
+            actions, probabilities, num_illegal = answer_of(self.policy, batch, masks)
+            self.num_states += len(masks)
+            self.num_illegal += num_illegal
             worst = _Worst(
                 np.empty(len(local), dtype=np.int64),
                 np.empty(len(local), dtype=np.int64),
@@ -662,37 +701,6 @@ class _Sweep:
         share = mass.sum(axis=1)
         self.win_probability[cards] += share
         self.won += share @ self.so_far[cards]
-
-    def _ask(
-        self, batch: TurnBatch, masks: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the policy's answer as actions or as probabilities, the other of them empty."""
-        answer = np.asarray(self.policy(batch, masks))
-        rows = np.arange(len(masks))
-        self.num_states += len(masks)
-        lowest = masks.argmax(axis=1)
-        if answer.ndim == 1:
-            if answer.shape != rows.shape or not np.issubdtype(answer.dtype, np.integer):
-                raise ValueError(
-                    f"policy: {answer.dtype} of shape {answer.shape} are not ({len(rows)},) actions"
-                )
-            within = (answer >= 0) & (answer < masks.shape[1])
-            legal = within & masks[rows, np.where(within, answer, 0)]
-            self.num_illegal += int((~legal).sum())
-            return np.where(legal, answer, lowest).astype(np.int64), np.empty((len(rows), 0))
-        if answer.shape != masks.shape:
-            raise ValueError(f"policy: probabilities of shape {answer.shape} are not {masks.shape}")
-        answer = answer.astype(np.float64)
-        total = answer.sum(axis=1, keepdims=True)
-        # Single precision and a soft-max over 40 actions stay far within this.
-        if not (answer >= 0).all() or not np.allclose(total, 1.0, atol=1e-3):
-            raise ValueError("policy: its answer is not made of probabilities: rows must sum to 1")
-        answer /= total
-        illegal = np.where(masks, 0.0, answer).sum(axis=1)
-        self.num_illegal += int((illegal > 0).sum())
-        answer = np.where(masks, answer, 0.0)
-        answer[rows, lowest] += illegal
-        return np.empty(0, dtype=np.int64), answer
 
     def _note_blunders(self, batch: TurnBatch, worst: _Worst, frequency: NDArray[np.float64]) -> None:
         for leaders, keys in (

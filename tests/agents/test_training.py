@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -247,6 +248,10 @@ def steps_saved(run: Path) -> int:
     return int(found[-1].stem.removeprefix("step-")) if found else 0
 
 
+def has_come_to(run: Path, step: int, child: BaseProcess) -> bool:
+    return steps_saved(run) >= step or child.exitcode is not None
+
+
 def cut_until_done(reference: Path, run: Path, cuts: int, rng: random.Random) -> int:
     """Kill a run at random moments, resume it each time, and let the last process end it.
 
@@ -261,7 +266,7 @@ def cut_until_done(reference: Path, run: Path, cuts: int, rng: random.Random) ->
     for step in sorted(rng.randrange(2816) for _ in range(cuts)):
         child = start(run, *arguments)
         wait_for((run / "config.yaml").exists)
-        wait_for(lambda step=step, child=child: steps_saved(run) >= step or child.exitcode is not None)
+        wait_for(partial(has_come_to, run, step, child))
         time.sleep(rng.uniform(0.0, 0.03))
         with contextlib.suppress(ProcessLookupError):
             kill(child)

@@ -112,3 +112,28 @@ def test_a_damaged_store_is_one_line(capsys: pytest.CaptureFixture[str], tmp_pat
     next(tmp_path.rglob("duel.json")).write_text("{}")
     with pytest.raises(UsageError, match=r"--store: .*damaged"):
         main(arguments)
+
+
+def test_a_seat_follows_an_agent(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--variant", "clasica_obligada", "--instant-win", "play_on")
+    against = run(capsys, *arguments, "--second", "optimal")
+    assert (against["first"], against["second"]) == ("best response", "optimal")
+    both = run(capsys, *arguments, "--first", "optimal", "--second", "optimal")
+    assert both["first_player_value"] < against["first_player_value"] - 1e-4
+    sampling = run(capsys, *arguments, "--second", "random", "--stochastic")
+    assert sampling["first_player_value"] > against["first_player_value"] + 0.1
+    main(["--players", "2", "--variant", "doble_obligada", "--first", "turn_greedy"])
+    assert "best response" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--first", "optimum"), "--first: agent: 'optimum' is neither .* did you mean optimal"),
+        (("--first", "optimal", "--study", "10"), "--study: is not for players who follow an agent"),
+        (("--first", "optimal", "--store", "here"), "--store: is not for players who follow an agent"),
+    ],
+)
+def test_what_does_not_go_with_an_agent_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        main(["--players", "2", *arguments])

@@ -17,8 +17,7 @@ from generala_env.rules.game import Turn
 from generala_env.rules.variants import PRESETS, TieBreak, get_variant
 from generala_env.solver.duel import DuelSolution, solve_duel
 from generala_env.solver.playoff import playoff_of
-from generala_env.solver.solo import solve_solo
-from tests.solver.plain_duel import BestResponse, PlainDuel
+from tests.solver.plain_duel import PlainDuel
 
 PRECISION = 1e-6
 PLAYOFF = "clasica"
@@ -205,20 +204,6 @@ def test_closing_is_the_other_side_of_the_value_after_it() -> None:
                     1, abs=1e-7
                 )
     assert variant.tie_break is TieBreak.DRAW
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("responds_first", [True, False])
-def test_a_best_response_to_solo_play_is_never_below_the_value(responds_first: bool) -> None:
-    # Two points behind with one box each to come, a one in the box of ones is worth points and loses.
-    name, difference = "ruibal", -2
-    mover, other = Card(named(name, Box.ONES, Box.GENERALA)), Card(named(name, Box.GENERALA))
-    solo = solve_solo(name, instant_win="play_on")
-    response = BestResponse(get_variant(name), solo.policy, responds_first=responds_first)
-    solution = solve_duel(name, (mover, other))
-    gain = response.value(mover, other, difference) - solution.value(mover, other, difference)
-    # The value is the mover's, who is second: what the responder gains the fixed player loses.
-    assert -gain > 1e-3 if responds_first else gain > -PRECISION
 
 
 @pytest.mark.parametrize("name", PRESETS)
