@@ -13,8 +13,10 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -143,20 +145,22 @@ def create_run_folder(resolved: ResolvedConfig, folder: Path | None, command: Se
                 f"--run-dir: {str(folder)!r} exists and is never overwritten; "
                 "give another name, or go on with it: --resume"
             ) from None
-    # config.yaml comes last: a folder that has it is a run that can be resumed.
-    write_json(
-        folder / RUN_FILE,
-        {
-            "name": folder.name,
-            "command": list(command),
-            "variant": config.rules.to_dict(),
-            "fingerprint": config.rules.fingerprint,
-            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "host": socket.gethostname(),
-            **provenance(),
-        },
-    )
-    write_text(folder / CONFIG_FILE, resolved.to_yaml(with_sources=True))
+    about = {
+        "name": folder.name,
+        "command": list(command),
+        "variant": config.rules.to_dict(),
+        "fingerprint": config.rules.fingerprint,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "host": socket.gethostname(),
+        **provenance(),
+    }
+    try:
+        # config.yaml comes last: a folder that has it is a run that can be resumed.
+        write_json(folder / RUN_FILE, about)
+        write_text(folder / CONFIG_FILE, resolved.to_yaml(with_sources=True))
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return folder
 
 
@@ -417,6 +421,22 @@ class FiniteWatch:
 # --- the loop -------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def _quiet_about_full_disks() -> Iterator[None]:
+    """Keep the thread that writes the curves from printing a traceback where the run says it in one line."""
+    before = threading.excepthook
+
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_value is None or not is_disk_full(arguments.exc_value):
+            before(arguments)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+
+
 @dataclass
 class Progress:
     """What a run remembers beside its learner; part of every checkpoint.
@@ -528,6 +548,7 @@ class TrainingRun:
 
     # --- training ---
 
+    @_quiet_about_full_disks()
     def train(self) -> None:
         """Train to the end of the run.
 

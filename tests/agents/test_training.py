@@ -6,7 +6,9 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -432,6 +434,42 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(reference: Path, tmp_path: 
     assert not list(run.glob("checkpoints/.*"))
     assert end(start(run, "--resume", str(run))) == 0
     assert_same_run(run, reference)
+
+
+ON_A_SMALL_DISK = """\
+mount -t tmpfs -o size="$SIZE" none "$DISK" || exit 77
+"$PYTHON" -m scripts.train --config "$CONFIG" --run-dir "$DISK/run" --json
+echo "ended with $?" >&2
+mount -o remount,size=50m "$DISK"
+[ -e "$DISK/run" ] || exit 0
+"$PYTHON" -m scripts.train --resume "$DISK/run" --json
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["4k", "8k", "12k", "16k", "100k", "200k", "300k", "348k"])
+@pytest.mark.parametrize("reference", ["dqn"], indirect=True)
+def test_a_disk_that_is_really_full_stops_the_run_and_loses_nothing(
+    size: str, reference: Path, tmp_path: Path
+) -> None:
+    """On a file system of that size, mounted in a name space of its own; the whole run needs 352k."""
+    names = {"SIZE": size, "DISK": str(tmp_path), "PYTHON": sys.executable, "CONFIG": config_of(reference)}
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", ON_A_SMALL_DISK]
+    if shutil.which(command[0]) is None:
+        pytest.skip("there is no unshare here")
+    done = subprocess.run(command, env={**os.environ, **names}, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1, 2):
+        pytest.skip(f"a file system cannot be mounted here: {done.stderr}")
+    assert "Traceback" not in done.stderr
+    if size in ("4k", "8k"):
+        assert "no space left on the disk" in done.stderr
+        assert "ended with 2" in done.stderr
+    else:
+        assert "the disk is full" in done.stderr
+        assert "ended with 1" in done.stderr
+    if size != "4k":
+        result = json.loads(done.stdout)
+        assert result["weights_sha256"] == result_of(reference)["weights_sha256"]
 
 
 FIRST_LAYERS = {"ppo": "mlp_extractor.policy_net.0", "dqn": "q_net.q_net.0"}
