@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
+import multiprocessing
 import os
 import platform
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
@@ -37,14 +42,16 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import generala_env
 from agents.base import make_agent
 from agents.cli import UsageError, positive_int, print_json, run_command
+from agents.config import load_config
 from agents.dqn import MaskableDQN
 from agents.evaluation import exact_evaluation
+from agents.learners import make_learner
 from agents.ppo import PPO
 from agents.vec_env import GeneralaVecEnv
 from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, compile_variant
-from generala_env.solver.duel import solve_duel
+from generala_env.solver.duel import open_duel, solve_duel
 from generala_env.solver.duel_kernels import operations_per_difference
 from generala_env.solver.solo import solve_solo
 
@@ -114,6 +121,8 @@ class Section:
 
     def peer(self, name: str) -> Any:
         """Import an optional peer; ``None``, and a note, where that is impossible."""
+        # pygame, which PettingZoo's peer draws with, greets on standard output.
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -284,6 +293,13 @@ def batch_rate(
     return best
 
 
+def side_by_side(effort: Effort, count: int) -> float:
+    """Return what processes that share nothing make together: the most that this machine's cores allow."""
+    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(batch_rate, [Effort(0.1, 1)] * count, [NUM_ENVS] * count, [1] * count))  # warm up
+        return sum(pool.map(batch_rate, [effort] * count, [NUM_ENVS] * count, [1] * count))
+
+
 def cart_pole_batch_rate(effort: Effort, num_envs: int) -> float:
     env = gym.make_vec("CartPole-v1", num_envs=num_envs, vectorization_mode="vector_entry_point")
     env.reset(seed=0)
@@ -298,7 +314,9 @@ def cart_pole_batch_rate(effort: Effort, num_envs: int) -> float:
 
 
 def envpool_rate(envpool: Any, effort: Effort, num_envs: int, num_threads: int) -> float:
-    env = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, num_threads=num_threads)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its spaces are given in double precision
+        env = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, num_threads=num_threads)
     env.reset()
     actions = (np.arange(num_envs) % 2).astype(np.int32)
 
@@ -328,6 +346,8 @@ def batched(effort: Effort) -> Section:
     if threads > 1:
         value = batch_rate(effort, NUM_ENVS, threads)
         section.add(f"Generala-v0 make_vec, {NUM_ENVS}, {threads} threads", value, "steps/s", one)
+        value = side_by_side(effort, threads)
+        section.add(f"the same as {threads} processes of 1 thread, together", value, "steps/s", one)
     short = Effort(effort.seconds / 3, effort.tries, threads)
     for count in sorted({1, threads}):
         label = f"Generala-v0, {count} thread{'s' if count > 1 else ''}"
@@ -390,31 +410,25 @@ def training(effort: Effort) -> Section:
     section.add(stock, value, "steps/s")
     value = training_rate(MaskableDQN("MlpPolicy", GeneralaVecEnv(64), **settings), steps, effort.tries)
     section.add("MaskableDQN, 64 envs, 64x64, batch 1024", value, "steps/s", stock)
-    section.add("PPO as in configs/ppo.yaml", training_rate(main_run(), 32_768, effort.tries), "steps/s")
+    for config in ("ppo.yaml", "dqn.yaml"):
+        value = training_rate(learner_of(config), 32_768, effort.tries)
+        section.add(f"as in configs/{config}", value, "steps/s")
     return section
 
 
-def main_run() -> PPO:
-    """Return PPO at the size of the main run."""
-    return PPO(
-        "MultisetKeepPolicy",
-        GeneralaVecEnv(2_048, reward_scale=0.05, instant_win="play_on"),
-        n_steps=16,
-        batch_size=4_096,
-        n_epochs=4,
-        gamma=1.0,
-        gae_lambda=0.3,
-        ent_coef=0.04,
-        device="cpu",
-        seed=0,
-    )
+def learner_of(config: str) -> Any:
+    """Return the learner of a file of configs/, ready to learn from its first steps on."""
+    model = make_learner(load_config(config).config)
+    if isinstance(model, MaskableDQN):
+        model.learning_starts = model.batch_size
+    return model
 
 
 def load(effort: Effort) -> Section:
     """Training beside other busy processes, one for each core: the default must not collapse."""
     section = Section()
     torch.set_num_threads(1)
-    model, wall = main_run(), time.perf_counter
+    model, wall = learner_of("ppo.yaml"), time.perf_counter
     alone = "PPO alone, 1 thread (the default)"
     section.add(alone, training_rate(model, 32_768, effort.tries, wall), "steps/s")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
@@ -452,7 +466,7 @@ def evaluation(effort: Effort) -> Section:
 
 
 def duel(effort: Effort) -> Section:
-    """The two-player game solved, on a card of five boxes."""
+    """The two-player game solved: a card of five boxes here, the whole of ruibal by its command."""
     section = Section()
     variant = PRESETS["ruibal"].override(boxes=["fives", "sixes", "full", "poker", "generala"])
     solution = solve_duel(variant)
@@ -461,6 +475,17 @@ def duel(effort: Effort) -> Section:
     section.add("values solved", solution.num_values / seconds, "values/s")
     operations = solution.num_values * operations_per_difference(solution.compiled)
     section.add("arithmetic a turn must do", operations / seconds / 1e9, "10^9 operations/s")
+    with tempfile.TemporaryDirectory() as store:
+        command = [sys.executable, str(Path(__file__).with_name("solve.py")), "--players", "2", "--json"]
+        command += ["--variant", "ruibal", "--store", store]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        result = json.loads(done.stdout)
+        section.add("ruibal, the whole game", result["seconds"], "s")
+        section.add("its values", result["num_values"] / result["seconds"], "values/s")
+        # Of all children so far; none of the others is near it.
+        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+        section.add("its peak memory", most, "GiB")
+        section.add("opening it", seconds_of(partial(open_duel, "ruibal", store), effort), "s")
     return section
 
 

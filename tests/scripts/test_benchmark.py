@@ -34,6 +34,7 @@ def test_batched_figures_and_their_drawing(
     main(["batched", "--seconds", "0.01", "--tries", "1", "--num-threads", "2", "--plot", str(plot)])
     printed = capsys.readouterr().out
     assert "2 threads" in printed
+    assert "2 processes of 1 thread" in printed
     assert "GeneralaVecEnv" in printed
     drawn = plot.read_text(encoding="utf-8")
     assert drawn.startswith("<?xml")
@@ -90,5 +91,5 @@ def test_rates_count_what_was_done() -> None:
 @pytest.mark.slow
 def test_training_is_measured_on_one_thread_at_the_same_settings() -> None:
     rows = SECTIONS["training"](Effort(0.01, 1, 1)).figures
-    assert [row.ratio is None for row in rows] == [True, False, True, False, True, False, True]
+    assert [row.ratio is None for row in rows] == [True, False, True, False, True, False, True, True]
     assert all(row.value > 0 for row in rows)
