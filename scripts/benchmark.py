@@ -317,7 +317,7 @@ def envpool_rate(envpool: Any, effort: Effort, num_envs: int, num_threads: int) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its spaces are given in double precision
         env = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, num_threads=num_threads)
-    env.reset()
+        env.reset()
     actions = (np.arange(num_envs) % 2).astype(np.int32)
 
     def steps(amount: int) -> int:
