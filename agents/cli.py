@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -29,6 +30,21 @@ EXIT_BAD_INPUT = 2
 
 class UsageError(Exception):
     """Bad input that is best told in one line."""
+
+
+def program(name: str) -> str:
+    """Return how a person starts a program of this Python's environment from where they are.
+
+    Args:
+        name: Such as ``python`` or ``tensorboard``.
+
+    Returns:
+        The name where the environment is activated, otherwise its path, relative if it lies below.
+    """
+    found = Path(sys.executable).with_name(name)
+    if not found.exists() or shutil.which(name) == str(found):
+        return name
+    return str(found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found)
 
 
 def instant_win_of(text: str) -> InstantWin:

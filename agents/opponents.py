@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent, AgentError, agent_names, make_agent
+from agents.cli import program
 from generala_env.envs.table_observation import TableBatch, TableLayout, table_layout
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, InstantWin, compile_variant
@@ -278,7 +279,7 @@ def _duel_solution(compiled: CompiledVariant, store: Path) -> DuelSolution:
     if solution is None:
         raise AgentError(
             f"duel_optimal: {compiled.variant.name} is not solved in {store}; "
-            f"run python scripts/solve.py --players 2 --variant {compiled.variant.name} first"
+            f"run {program('python')} scripts/solve.py --players 2 --variant {compiled.variant.name} first"
         )
     return solution
 

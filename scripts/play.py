@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from agents.cli import UsageError, add_variant_arguments, print_json, run_command, variant_from
+from agents.cli import UsageError, add_variant_arguments, print_json, program, run_command, variant_from
 from agents.game_record import GameRecord, Table
 from agents.opponents import seat_agent_names
 from agents.play import Adviser, Leave, Screen, TerminalGame, replay, review, review_json, seat_names
@@ -107,7 +107,7 @@ def _play(arguments: argparse.Namespace, console: Console) -> int:
         game.screen.note(state, action)
 
     def farewell(key: str, option: str) -> None:
-        command = f"python scripts/play.py {option} {record.path}"
+        command = f"{program('python')} scripts/play.py {option} {record.path}"
         for line in (
             text("saved", arguments.lang, path=record.path),
             text(key, arguments.lang, command=command),

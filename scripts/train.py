@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from agents.cli import UsageError, positive_int, print_json, run_command
+from agents.cli import UsageError, positive_int, print_json, program, run_command
 from agents.config import ResolvedConfig, config_schema, load_config
 
 EXIT_FAILED = 1
@@ -137,7 +137,7 @@ def _train(arguments: argparse.Namespace, resolved: ResolvedConfig | None) -> tu
         if arguments.resume is not None:
             run.restore()
         _say(f"run folder: {folder}")
-        _say(f"curves: tensorboard --logdir {folder / 'tensorboard'}")
+        _say(f"curves: {program('tensorboard')} --logdir {folder / 'tensorboard'}")
         run.train()
         return folder, run.finish()
 
@@ -156,8 +156,8 @@ def _print_result(folder: Path, result: dict[str, Any]) -> None:
         f"trained for {result['num_timesteps']:,} steps in {_duration(result['wall_seconds'])}; "
         f"the best agent was that of step {result['selected_at']:,}",
         f"results:  {folder / 'evaluation.json'}",
-        f"agent:    python scripts/evaluate.py --agent {folder}",
-        f"curves:   tensorboard --logdir {folder / 'tensorboard'}",
+        f"agent:    {program('python')} scripts/evaluate.py --agent {folder}",
+        f"curves:   {program('tensorboard')} --logdir {folder / 'tensorboard'}",
     ):
         console.print(line, highlight=False, soft_wrap=True)
 
@@ -199,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         folder, result = _train(arguments, resolved)
     except Interrupted as stop:
-        _say(f"stopped and saved; go on with: python scripts/train.py --resume {stop.folder}")
+        _say(f"stopped and saved; go on with: {program('python')} scripts/train.py --resume {stop.folder}")
         return 128 + stop.signal
     except TrainingError as error:
         _say(f"error: {error}")

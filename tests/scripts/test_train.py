@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from agents.cli import UsageError
+from agents.cli import UsageError, program
 from agents.config import CONFIG_FOLDER, config_schema
 from scripts.train import main
 
@@ -54,7 +54,7 @@ def refused(*arguments: str) -> str:
 def test_a_run_ends_with_its_result_and_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--config", write(), "--set", "evaluation.every=256", "--seed", "0"]) == 0
     shown = capsys.readouterr()
-    for words in ("turn_greedy", "optimal", "tensorboard --logdir runs/x-", "evaluation.json"):
+    for words in ("turn_greedy", "optimal", "--logdir runs/x-", "evaluation.json"):
         assert words in shown.out
     assert "--resume" in main.__module__ or "run folder: runs/x-" in shown.err
     result = told(capsys, "--config", "x.yaml", "--run-dir", "named")
@@ -200,3 +200,24 @@ def test_a_hundred_fuzzed_configs_give_no_traceback_and_leave_no_folder() -> Non
 @pytest.mark.slow
 def test_a_thousand_fuzzed_configs_give_no_traceback_and_leave_no_folder() -> None:
     fuzz(1_000)
+
+
+def test_hints_name_programs_as_they_are_started_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".venv" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("python", "tensorboard"):
+        (folder / name).write_text("")
+        (folder / name).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.chdir(tmp_path)
+    assert program("tensorboard") == ".venv/bin/tensorboard"
+    monkeypatch.chdir(folder)
+    assert program("python") == "python"
+    monkeypatch.chdir("/")
+    assert program("python") == str((folder / "python").relative_to("/"))
+    monkeypatch.setenv("PATH", str(folder))
+    assert program("python") == "python"
+    assert program("no such program") == "no such program"
