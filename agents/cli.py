@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -41,10 +42,16 @@ def program(name: str) -> str:
     Returns:
         The name where the environment is activated, otherwise its path, relative if it lies below.
     """
-    found = Path(sys.executable).with_name(name)
+    try:
+        here = Path.cwd()
+        found = Path(sys.executable).with_name(name)
+    except (OSError, ValueError):
+        return name
+    if name == "python" and not found.exists():
+        found = Path(sys.executable)
     if not found.exists() or shutil.which(name) == str(found):
         return name
-    return str(found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found)
+    return shlex.quote(str(found.relative_to(here) if found.is_relative_to(here) else found))
 
 
 def instant_win_of(text: str) -> InstantWin:

@@ -7,6 +7,7 @@ sampled. Nothing is done environment by environment.
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, ClassVar, NamedTuple
 
@@ -385,8 +386,11 @@ class MaskableDQN(DQN):
         parameters = list(self.q_net.parameters())
         losses = []
         for _ in range(gradient_steps):
-            loss = self.loss(self.replay_buffer.sample(batch_size))
+            batch = self.replay_buffer.sample(batch_size)
+            loss = self.loss(batch)
             losses.append(loss.detach())
+            if not math.isfinite(losses[-1].item()):
+                self._retrace(batch)
             policy.optimizer.zero_grad(set_to_none=False)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
@@ -394,6 +398,15 @@ class MaskableDQN(DQN):
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/loss", torch.stack(losses).mean().item())
+
+    def _retrace(self, batch: Transitions) -> None:
+        """Ask the whole networks about a sample, for whoever watches modules with hooks.
+
+        Called where the loss is not finite: ``action_values`` goes past the last layer as a module.
+        """
+        with torch.no_grad():
+            self.q_net_target(batch.next_observations)
+            self.q_net(batch.observations)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "replay_buffer_class"]

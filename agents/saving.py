@@ -452,7 +452,8 @@ def load_agent(path: Path, request: AgentRequest) -> Agent:
         request: What it is to play.
 
     Raises:
-        FileError: There is none, it is broken, or it was trained for other rules.
+        FileError: There is none, it is broken, its weights are not finite, or it was trained for other
+            rules.
     """
     blueprint, weights = read_agent(path)
     asked = request.compiled.variant
@@ -462,6 +463,9 @@ def load_agent(path: Path, request: AgentRequest) -> Agent:
             f"(fingerprint {blueprint.variant.fingerprint}), "
             f"not for {asked.name} (fingerprint {asked.fingerprint})"
         )
+    for name, array in weights.items():
+        if not np.isfinite(array).all():
+            raise FileError(f"{path}: its weights are not all finite numbers ({name})")
     from agents.learners import make_trained_agent
 
     try:

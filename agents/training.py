@@ -48,7 +48,6 @@ from agents.saving import (
     WEIGHTS,
     Arrays,
     Blueprint,
-    DiskFullError,
     FileError,
     checkpoint_files,
     is_disk_full,
@@ -126,6 +125,14 @@ def create_run_folder(resolved: ResolvedConfig, folder: Path | None, command: Se
         UsageError: The folder is there already.
     """
     config = resolved.config
+    about = {
+        "command": list(command),
+        "variant": config.rules.to_dict(),
+        "fingerprint": config.rules.fingerprint,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "host": socket.gethostname(),
+        **provenance(),
+    }
     if folder is None:
         stem = f"{resolved.name}-{_slug(config.rules.name)}-seed{config.seed}"
         RUNS_FOLDER.mkdir(parents=True, exist_ok=True)
@@ -145,20 +152,11 @@ def create_run_folder(resolved: ResolvedConfig, folder: Path | None, command: Se
                 f"--run-dir: {str(folder)!r} exists and is never overwritten; "
                 "give another name, or go on with it: --resume"
             ) from None
-    about = {
-        "name": folder.name,
-        "command": list(command),
-        "variant": config.rules.to_dict(),
-        "fingerprint": config.rules.fingerprint,
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "host": socket.gethostname(),
-        **provenance(),
-    }
     try:
         # config.yaml comes last: a folder that has it is a run that can be resumed.
-        write_json(folder / RUN_FILE, about)
+        write_json(folder / RUN_FILE, {"name": folder.name, **about})
         write_text(folder / CONFIG_FILE, resolved.to_yaml(with_sources=True))
-    except OSError:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder
@@ -548,7 +546,19 @@ class TrainingRun:
 
     # --- training ---
 
-    @_quiet_about_full_disks()
+    @contextlib.contextmanager
+    def _full_disk_told(self) -> Iterator[None]:
+        try:
+            with _quiet_about_full_disks():
+                yield
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            raise TrainingError(
+                f"the disk is full ({error.filename or self.folder}); nothing that was saved is lost: "
+                f"{self._last_checkpoint()}. Make room, then --resume {self.folder}"
+            ) from None
+
     def train(self) -> None:
         """Train to the end of the run.
 
@@ -576,22 +586,16 @@ class TrainingRun:
             mininterval=0.5,
         )
         try:
-            self.writer = Curves(self.folder / TENSORBOARD_FOLDER, self.model.num_timesteps)
-            self.model.set_logger(Logger(str(self.folder), [self.writer]))
-            with self._signals():
-                self.model.learn(
-                    remaining,
-                    callback=_Boundaries(self),
-                    log_interval=None,  # type: ignore[arg-type] # both algorithms accept it
-                    reset_num_timesteps=is_new,
-                )
-        except (DiskFullError, OSError) as error:
-            if is_disk_full(error):
-                raise TrainingError(
-                    f"the disk is full ({error.filename or self.folder}); nothing that was saved is lost: "
-                    f"{self._last_checkpoint()}. Make room, then --resume {self.folder}"
-                ) from None
-            raise
+            with self._full_disk_told():
+                self.writer = Curves(self.folder / TENSORBOARD_FOLDER, self.model.num_timesteps)
+                self.model.set_logger(Logger(str(self.folder), [self.writer]))
+                with self._signals():
+                    self.model.learn(
+                        remaining,
+                        callback=_Boundaries(self),
+                        log_interval=None,  # type: ignore[arg-type] # both algorithms accept it
+                        reset_num_timesteps=is_new,
+                    )
         except NonFiniteError as error:
             raise NonFiniteError(
                 f"{error}; stopped, {self._last_checkpoint()}. A lower learning rate or reward scale may help"
@@ -599,7 +603,7 @@ class TrainingRun:
         finally:
             self.bar.close()
             self.watch.close()
-            with contextlib.suppress(OSError, AttributeError):
+            with contextlib.suppress(OSError, AttributeError), _quiet_about_full_disks():
                 self.writer.close()
 
     def _last_checkpoint(self) -> str:
@@ -742,7 +746,11 @@ class TrainingRun:
     # --- the end ---
 
     def finish(self) -> dict[str, Any]:
-        """Evaluate the best agent on dice that chose nothing, write it down and return it."""
+        """Evaluate the best agent on dice that chose nothing, write it down and return it.
+
+        Raises:
+            TrainingError: The disk is full.
+        """
         blueprint, weights = read_agent(self.folder)
         result_file = self.folder / EVALUATION_FILE
         last = weights_of(self.model)
@@ -761,7 +769,8 @@ class TrainingRun:
             "wall_seconds": round(self.progress.wall_seconds, 3),
             "weights_sha256": weights_hash(last),
         }
-        write_json(result_file, result)
+        with self._full_disk_told():
+            write_json(result_file, result)
         return result
 
 

@@ -42,7 +42,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import generala_env
 from agents.base import make_agent
 from agents.cli import UsageError, positive_int, print_json, run_command
-from agents.config import load_config
+from agents.config import CONFIG_FOLDER, load_config
 from agents.dqn import MaskableDQN
 from agents.evaluation import exact_evaluation
 from agents.learners import make_learner
@@ -418,7 +418,7 @@ def training(effort: Effort) -> Section:
 
 def learner_of(config: str) -> Any:
     """Return the learner of a file of configs/, ready to learn from its first steps on."""
-    model = make_learner(load_config(config).config)
+    model = make_learner(load_config(CONFIG_FOLDER / config).config)
     if isinstance(model, MaskableDQN):
         model.learning_starts = model.batch_size
     return model

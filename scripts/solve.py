@@ -171,7 +171,14 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     policies = _policies(variant, arguments)
     follows = any(policy is not None for policy in policies)
-    if follows:
+    if not follows:
+        for name, is_given in (
+            ("stochastic", arguments.stochastic),
+            ("instant-win", arguments.instant_win != "perfect"),
+        ):
+            if is_given:
+                raise UsageError(f"--{name}: with --players 2, is for agents (--first, --second)")
+    else:
         for name in ("store", "position", "ray", "study", "verify"):
             if getattr(arguments, name):
                 raise UsageError(f"--{name}: is not for players who follow an agent (--first, --second)")

@@ -1,7 +1,10 @@
 """Settings that must be in place before a test module imports numpy, numba or torch."""
 
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 # The suite runs in several processes; a thread pool in each of them would only compete for the cores.
@@ -13,3 +16,16 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "
 inherited = settings.get_profile(settings.get_current_profile_name())
 settings.register_profile("generala", inherited, deadline=None)
 settings.load_profile("generala")
+
+
+@pytest.fixture(autouse=True)
+def _as_torch_was() -> Iterator[None]:
+    """Take back what a training run set for its process: threads, and how exact products are."""
+    torch = sys.modules.get("torch")
+    before = None if torch is None else (torch.get_num_threads(), torch.get_float32_matmul_precision())
+    yield
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        threads, precision = before or (1, "highest")
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)

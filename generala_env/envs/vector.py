@@ -38,7 +38,15 @@ from generala_env.envs.stepping import (
     write_all,
 )
 from generala_env.rules.compiled import TurnBatch
-from generala_env.rules.dice import KEEPS, NUM_DICE, THROW_DICE, THROWS
+from generala_env.rules.dice import (
+    KEEPS,
+    NUM_DICE,
+    NUM_PARTIAL_KEEPS,
+    NUM_THROWS,
+    THROW_DICE,
+    THROWS,
+    THROWS_PER_TURN,
+)
 from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 
@@ -447,8 +455,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         """Go on from what ``get_state`` returned.
 
         Raises:
-            ValueError: An array is missing, unknown, or of another shape or type; nothing has
-                changed.
+            ValueError: An array is missing, unknown, of another shape or type, or of other rules;
+                nothing has changed.
         """
         own = {**self._batch._asdict(), "is_seeded": self._is_seeded, "is_begun": self._is_begun}
         if set(state) != set(own):
@@ -459,8 +467,26 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
                 raise ValueError(
                     f"state: {name} is {given.dtype} {given.shape} instead of {array.dtype} {array.shape}"
                 )
+        self._check_ranges(np.asarray(state["state"]))
         for name, array in own.items():
             array[...] = state[name]
+
+    def _check_ranges(self, state: NDArray[np.int32]) -> None:
+        """Raise ``ValueError`` where a number leads out of the tables: the kernel does not look."""
+        limits = {
+            "card": (CARD, 0, self.compiled.num_cards),
+            "throw": (THROW, 0, NUM_THROWS),
+            "throw number": (THROW_NUMBER, 1, THROWS_PER_TURN + 1),
+            "served": (SERVED, 0, 2),
+            "kept": (KEPT, 0, NUM_PARTIAL_KEEPS),
+        }
+        for name, (column, low, high) in limits.items():
+            values = state[:, column]
+            wrong = (values < low) | (values >= high)
+            if wrong.any():
+                raise ValueError(
+                    f"state: {name} {values[wrong][0]} is not from {low} to {high - 1}; is it of other rules?"
+                )
 
     def render(self) -> tuple[str, ...] | None:
         """Return dice and score sheet of each environment as text when ``render_mode`` is ``"ansi"``."""

@@ -189,6 +189,14 @@ def test_weights_that_are_not_those_of_the_network_are_refused(tmp_path: Path) -
     assert "its weights do not fit its network" in refusal(path)
 
 
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    path = write_agent(tmp_path / AGENT_FILE)
+    content, arrays = read_file(path, "agent")
+    name = next(iter(arrays))
+    write_file(path, "agent", content, {**arrays, name: np.full_like(arrays[name], np.nan)})
+    assert f"its weights are not all finite numbers ({name.removeprefix('weights/')})" in refusal(path)
+
+
 def test_a_model_of_other_rules_is_refused_with_both_fingerprints(tmp_path: Path) -> None:
     path = write_agent(tmp_path / AGENT_FILE)
     told = refusal(path, "doble")
@@ -309,15 +317,20 @@ def kill_while_saving(folder: Path, times: int) -> None:
     write_file(path, "checkpoint", {"number": 0}, {"x": np.zeros(size)})
     leftovers = 0
     for number in range(1, times + 1):
+        told, tells = os.pipe()
         child = os.fork()
         if child == 0:
             try:
+                os.write(tells, b"!")
                 while True:
                     write_file(path, "checkpoint", {"number": number}, {"x": np.full(size, float(number))})
             finally:
                 os._exit(1)
+        os.read(told, 1)  # however busy the machine is, the writing has begun
         time.sleep(rng.uniform(0.0, 0.03))
         os.kill(child, signal.SIGKILL)
+        os.close(told)
+        os.close(tells)
         os.waitpid(child, 0)
         content, arrays = read_file(path, "checkpoint")
         assert (arrays["x"] == content["number"]).all()

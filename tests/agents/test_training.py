@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -56,11 +56,8 @@ checkpoints: {every: 128}
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
+def _one_thread() -> None:
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def write_config(folder: Path, algorithm: str, rest: str = REST) -> Path:
@@ -535,6 +532,38 @@ def test_q_values_and_losses_are_watched(tmp_path: Path) -> None:
         run.watch.check_boundary({"train/loss": 1.0})
     run.watch.close()
     policy.q_net_target(torch.zeros(2, run.layout.size))
+
+
+def test_a_target_that_is_not_finite_is_named_where_it_begins(tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, "dqn")
+    model: Any = run.model
+    model.learn(512)
+    with torch.no_grad():
+        model.policy.q_net_target.q_net[2].weight.fill_(float("nan"))
+    with pytest.raises(
+        training.NonFiniteError, match=r"Q-values of q_net_target\.q_net\.2 is NaN at step 512"
+    ):
+        model.train(1, 32)
+    run.watch.close()
+
+
+@pytest.mark.parametrize("reference", ["ppo"], indirect=True)
+def test_a_disk_that_is_full_at_the_end_is_told_like_any_other(
+    reference: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = saving.write_json
+
+    def full(path: Path, content: object) -> None:
+        if path.name == "evaluation.json":
+            raise saving.DiskFullError(errno.ENOSPC, "no space left on the disk", str(path))
+        write(path, content)
+
+    monkeypatch.setattr(training, "write_json", full)
+    before = (reference / "evaluation.json").read_bytes()
+    assert main(["--resume", str(reference), "--json"]) == 1
+    told = capsys.readouterr().err
+    assert f"the disk is full ({reference / 'evaluation.json'}); nothing that was saved is lost" in told
+    assert (reference / "evaluation.json").read_bytes() == before
 
 
 def test_watching_changes_nothing(tmp_path: Path) -> None:

@@ -280,6 +280,12 @@ def test_resumes_exactly_from_a_saved_state() -> None:
         resumed.set_state({**state, "score": np.zeros(4)})
     with pytest.raises(ValueError, match="the arrays"):
         resumed.set_state({"score": np.zeros(5)})
+    before = resumed.observe()
+    foreign = state["state"].copy()
+    foreign[3, 0] = resumed.compiled.num_cards
+    with pytest.raises(ValueError, match="card 3584 is not from 0 to 3583; is it of other rules"):
+        resumed.set_state({**state, "state": foreign})
+    np.testing.assert_array_equal(resumed.observe(), before)
 
 
 def test_threads_change_nothing() -> None:

@@ -129,6 +129,8 @@ def test_a_seat_follows_an_agent(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--stochastic",), "--stochastic: with --players 2, is for agents"),
+        (("--instant-win", "play_on"), "--instant-win: with --players 2, is for agents"),
         (("--first", "optimum"), "--first: agent: 'optimum' is neither .* did you mean optimal"),
         (("--first", "optimal", "--study", "10"), "--study: is not for players who follow an agent"),
         (("--first", "optimal", "--store", "here"), "--store: is not for players who follow an agent"),

@@ -221,3 +221,11 @@ def test_hints_name_programs_as_they_are_started_from_here(
     monkeypatch.setenv("PATH", str(folder))
     assert program("python") == "python"
     assert program("no such program") == "no such program"
+    other = tmp_path / "with a space"
+    other.mkdir()
+    (other / "python3").write_text("")
+    monkeypatch.setattr(sys, "executable", str(other / "python3"))
+    monkeypatch.chdir(tmp_path)
+    assert program("python") == "'with a space/python3'"
+    monkeypatch.setattr(sys, "executable", "")
+    assert program("python") == "python"
