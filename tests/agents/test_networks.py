@@ -22,6 +22,7 @@ from agents.networks import (
     ThrowReader,
     masked_entropy,
     masked_log_softmax,
+    padded_size,
     sample,
 )
 from generala_env.envs.observation import BLOCKS
@@ -195,6 +196,26 @@ def test_network_agent(kind: Any) -> None:
     np.testing.assert_array_equal(draws, agent.act(*repeated, deterministic=False))
     shares = np.bincount(draws, minlength=masks.shape[1]) / len(draws)
     np.testing.assert_allclose(shares, probabilities[0], atol=0.015)
+
+
+def test_agents_ask_their_network_for_few_different_batches() -> None:
+    """In low precision torch keeps something for every size, so memory would grow with every evaluation."""
+    sizes = {padded_size(batch) for batch in range(1, 40_000)}
+    assert len(sizes) <= 4 * 16
+    assert all(batch <= padded_size(batch) <= batch * 4 / 3 for batch in range(1, 40_000))
+    env = GeneralaVectorEnv(37)
+    env.reset(seed=0)
+    policy = MultisetKeepPolicy(env.single_observation_space, env.single_action_space, lambda _: 1e-3)  # type: ignore[arg-type]
+    agent = NetworkAgent("agent", env.layout, policy, seed=0)
+    seen = []
+    policy.action_net.register_forward_hook(lambda _module, inputs, _output: seen.append(len(inputs[0])))
+    observations, masks = env.observe(), env.action_masks()
+    whole = agent.action_probabilities(observations, masks)
+    assert seen == [40]
+    for batch in (1, 5, 36):
+        part = agent.action_probabilities(observations[:batch], masks[:batch])
+        np.testing.assert_allclose(part, whole[:batch], atol=1e-6)
+        assert part.shape == (batch, masks.shape[1])
 
 
 @pytest.mark.parametrize("kind", [MultisetKeepPolicy, MultisetKeepQPolicy])
