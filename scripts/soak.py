@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import signal
 import subprocess
@@ -164,6 +165,9 @@ def memory(config: str, minutes: float, overrides: Sequence[str]) -> dict[str, A
         command += ["--set", "total_timesteps=1_000_000_000_000", *[f"--set={text}" for text in overrides]]
         with open(os.devnull, "w") as nowhere:
             process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere)
+        # However this ends, the training ends with it.
+        atexit.register(process.kill)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         watched = psutil.Process(process.pid)
         # Importing and compiling are over once the first evaluation is written.
         while process.poll() is None and not (Path(folder) / "run/progress.jsonl").exists():
