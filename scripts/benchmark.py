@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -478,13 +477,16 @@ def duel(effort: Effort) -> Section:
     with tempfile.TemporaryDirectory() as store:
         command = [sys.executable, str(Path(__file__).with_name("solve.py")), "--players", "2", "--json"]
         command += ["--variant", "ruibal", "--store", store]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        result = json.loads(done.stdout)
+        printed = Path(store) / "printed.json"
+        with printed.open("w") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+            _, process.returncode, usage = os.wait4(process.pid, 0)
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed")
+        result = json.loads(printed.read_text(encoding="utf-8"))
         section.add("ruibal, the whole game", result["seconds"], "s")
         section.add("its values", result["num_values"] / result["seconds"], "values/s")
-        # Of all children so far; none of the others is near it.
-        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        section.add("its peak memory", most, "GiB")
+        section.add("its peak memory", usage.ru_maxrss / 2**20, "GiB")
         section.add("opening it", seconds_of(partial(open_duel, "ruibal", store), effort), "s")
     return section
 
