@@ -326,7 +326,7 @@ def action_values(network: QNetwork, observations: torch.Tensor, actions: torch.
     """Return the values of one action per row.
 
     The same as ``network(observations).gather(1, actions[:, None])[:, 0]``, but of the last layer, which
-    is half the network where it scores multisets, only the row of that action is used.
+    is two fifths of the network where it scores multisets, only the row of that action is used.
 
     Args:
         network: Whose values.
