@@ -10,6 +10,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout, keep_rows, row_tables
@@ -30,6 +31,7 @@ from generala_env.rules.dice import (
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROW_COUNTS,
+    THROW_DICE,
     THROWS_PER_TURN,
     next_throw_table,
 )
@@ -47,6 +49,8 @@ RAISE, _, _TERMINATE = range(len(ILLEGAL_ACTIONS))
 _MULTIPLIER_HIGH: Final = np.uint64(0x2360ED051FC65DA4)
 _MULTIPLIER_LOW: Final = np.uint64(0x4385DF649FCCF645)
 _TO_UNIT: Final = 2.0**-53
+
+_NONE: Final = 2**31 - 1  # where a number of an environment is asked for: none of them
 
 
 class Tables(NamedTuple):
@@ -77,6 +81,8 @@ class Tables(NamedTuple):
         pays_rows: (S * 2 * 252, B or 0) float32, what each box would pay.
         open_rows: (C, B or 0) float32, 1 where a box may be closed.
         dice_rows: (252, width) float32, blocks that depend on the dice alone.
+        throw_dice: (252, 5) int8, the dice of each throw.
+        card_open_boxes: (C, B) bool, the open boxes of each card.
     """
 
     rolled: NDArray[np.int16]
@@ -100,6 +106,8 @@ class Tables(NamedTuple):
     pays_rows: NDArray[np.float32]
     open_rows: NDArray[np.float32]
     dice_rows: NDArray[np.float32]
+    throw_dice: NDArray[np.int8]
+    card_open_boxes: NDArray[np.bool_]
 
 
 class Batch(NamedTuple):
@@ -150,23 +158,137 @@ _multiply_high: Any = intrinsic(_upper_half_of_product)
 
 
 class Description(NamedTuple):
-    """What ``info`` says of ``n`` states; of none where nobody asks.
+    """What a step of ``n`` environments writes for its caller to keep; of none where nobody asks.
+
+    Few arrays, because each one handed to compiled code costs as much as stepping ten environments.
 
     Attributes:
-        dice: (n, 5) int8.
+        numbers: (3, n) float64: the rewards, the scores, and the final scores where episodes ended.
+        flags: (6, n) bool: whether episodes terminated, were truncated (none is), were described
+            (all are), began with all dice thrown, ended (in an array of its own), were won at once.
         throw: (n,) int32, its number.
-        served: (n,) bool.
+        dice: (n, 5) int8.
         open_boxes: (n, B) bool.
-        throw_dice: (252, 5) int8, the table of the dice of every throw.
-        card_open_boxes: (C, B) bool, the table of the open boxes of every card.
+        masks: (n, num_actions) int8.
     """
 
-    dice: NDArray[np.int8]
+    numbers: NDArray[np.float64]
+    flags: NDArray[np.bool_]
     throw: NDArray[np.int32]
-    served: NDArray[np.bool_]
+    dice: NDArray[np.int8]
     open_boxes: NDArray[np.bool_]
-    throw_dice: NDArray[np.int8]
-    card_open_boxes: NDArray[np.bool_]
+    masks: NDArray[np.int8]
+
+
+_TYPES: Final[dict[type, tuple[types.Array, ...]]] = {
+    Tables: (
+        types.int16[::1],
+        types.uint8[:, ::1],
+        types.int64[::1],
+        types.int16[:, ::1],
+        types.bool_[:, ::1],
+        types.bool_[::1],
+        types.bool_[::1],
+        types.uint16[::1],
+        types.uint8[::1],
+        types.int32[:, ::1],
+        types.int32[:, :, :, ::1],
+        types.uint8[:, :, :, ::1],
+        types.int32[:, ::1],
+        types.int8[:, ::1],
+        types.int8[:, ::1],
+        *(types.float32[:, ::1],) * 6,
+        types.int8[:, ::1],
+        types.bool_[:, ::1],
+    ),
+    Batch: (
+        types.int32[:, ::1],
+        types.int16[:, ::1],
+        types.float64[::1],
+        types.int32[::1],
+        types.uint64[:, ::1],
+        types.int8[:, ::1],
+        types.float64[::1],
+        types.bool_[::1],
+        types.bool_[::1],
+        types.int32[:, ::1],
+        types.float64[::1],
+        types.int32[::1],
+    ),
+}
+"""How the kernel sees the fields of a bundle of arrays."""
+
+_WORDS: Final = 5  # of an array in a bundle: its address and up to four lengths
+
+
+def bundle(arrays: Tables | Batch) -> NDArray[np.int64]:
+    """Return where arrays lie in memory, so that a call need not hand them over one by one.
+
+    Args:
+        arrays: They must outlive every use of what is returned, and not be replaced or moved.
+
+    Returns:
+        (fields, 5) int64: address and lengths, as ``_open_tables`` and ``_open_batch`` read them.
+
+    Raises:
+        TypeError: An array is not laid out as the kernel reads it.
+    """
+    words = np.zeros((len(arrays), _WORDS), dtype=np.int64)
+    for row, name, array, expected in zip(
+        words, arrays._fields, arrays, _TYPES[type(arrays)], strict=True
+    ):
+        given = numba.typeof(array)
+        if (given.dtype, given.ndim, given.layout) != (expected.dtype, expected.ndim, expected.layout):
+            raise TypeError(f"{name}: {given} instead of {expected}")
+        row[: 1 + array.ndim] = array.ctypes.data, *array.shape
+    return words
+
+
+def _opener(kind: type) -> Any:
+    """Return what makes the arrays of a kind out of the ``bundle`` of them, in compiled code."""
+    array_types = _TYPES[kind]
+    made = types.NamedTuple(array_types, kind)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (words_type,), (words,) = signature.args, arguments
+        first = make_array(words_type)(context, builder, words).data
+        arrays = []
+        for position, array_type in enumerate(array_types):
+            address, *shape = (
+                builder.load(builder.gep(first, [context.get_constant(types.intp, position * _WORDS + word)]))
+                for word in range(1 + array_type.ndim)
+            )
+            array = make_array(array_type)(context, builder)
+            size = context.get_abi_sizeof(array.data.type.pointee)
+            itemsize = context.get_constant(types.intp, size)
+            strides = [itemsize]
+            for length in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], length))
+            data = builder.inttoptr(address, array.data.type)
+            populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+            arrays.append(array._getvalue())  # noqa: SLF001 - the way numba itself reads it
+        return context.make_tuple(builder, made, arrays)
+
+    def open_bundle(context: Any, words: Any) -> Any:  # noqa: ARG001
+        return made(words), generate
+
+    return intrinsic(open_bundle)
+
+
+_open_tables, _open_batch = _opener(Tables), _opener(Batch)
+
+
+@numba.njit(cache=True, inline="always")
+def _natural(number: Any) -> Any:
+    """Return a number that is not negative, known as such to the compiler: an index needs no look at its sign."""
+    return np.int64(np.uint32(number))
+
+
+@numba.njit(cache=True, inline="always")
+def _thrown(union: Any, rolled: Any, num_kept: Any, generators: Any, index: Any, kept: Any) -> Any:
+    """Return the throw made by rolling the dice that are not kept."""
+    fallen = _natural(rolled[_natural(num_kept[kept] + _roll(generators, index))])
+    return _natural(union[kept, fallen])
 
 
 @numba.njit(cache=True, inline="always")
@@ -219,7 +341,7 @@ _copy_32_bytes, _copy_16_bytes, _copy_8_bytes, _copy_4_bytes, _copy_byte = (
 _multiply_8, _multiply_4, _multiply_1 = (_vector_instruction(ir.FloatType(), lanes, 2) for lanes in (8, 4, 1))
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def _copy(to: Any, source: Any, size: Any) -> None:
     """Copy bytes between addresses; the last instruction copies some of them for the second time.
 
@@ -244,7 +366,7 @@ def _copy(to: Any, source: Any, size: Any) -> None:
             _copy_byte(to + at, source + at)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def _multiply(to: Any, source: Any, factor: Any, size: Any) -> None:
     """Write the products of two rows of float32 at addresses, as ``_copy`` copies."""
     if size >= 32:
@@ -304,7 +426,7 @@ def _rows(tables: Tables) -> _Rows:
     )
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def _write_observation(
     to: Any, rows: _Rows, card: Any, status: Any, throw: Any, throw_number: Any, served: Any, kept: Any
 ) -> None:
@@ -322,7 +444,7 @@ def _write_observation(
     _copy(to, rows.dice + throw * rows.dice_size, rows.dice_size)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, kept: Any) -> None:
     """Gather the action mask of a game that goes on, at an address."""
     context = 0
@@ -348,21 +470,25 @@ def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def step_range(
+def _step_range(
     start: Any,
     stop: Any,
     actions: Any,
-    tables: Tables,
-    batch: Batch,
+    tables_at: Any,
+    batch_at: Any,
     observations: Any,
     final_observations: Any,
-    description: Description,
+    description: Any,
     win_points: Any,
     illegal_mode: Any,
     illegal_reward: Any,
     autoreset: Any,
-) -> None:
-    """Step environments ``start`` to ``stop - 1``; illegal actions have been ruled out or are punished."""
+) -> Any:
+    """Step environments ``start`` to ``stop - 1``; return how many episodes ended.
+
+    Illegal actions have been ruled out or are punished.
+    """
+    tables, batch = _open_tables(tables_at), _open_batch(batch_at)
     (
         rolled,
         union,
@@ -396,16 +522,19 @@ def step_range(
     observations_at, final_at = observations.ctypes.data, final_observations.ctypes.data
     observation_size = observations.shape[1] * observations.itemsize
     masks_at, num_actions = masks.ctypes.data, masks.shape[1]
-    numbers, serves, describes = description.throw, description.served, len(description.throw) > 0
-    dice_at, dice_from = description.dice.ctypes.data, description.throw_dice.ctypes.data
-    open_at, open_from = description.open_boxes.ctypes.data, description.card_open_boxes.ctypes.data
+    numbers, flags, throw_numbers, dice, open_boxes, mask_copies = description
+    describes = len(throw_numbers) > 0
+    dice_at, dice_from = dice.ctypes.data, tables.throw_dice.ctypes.data
+    open_at, open_from = open_boxes.ctypes.data, tables.card_open_boxes.ctypes.data
     num_boxes = sheet.shape[1]
-    for index in range(start, stop):
-        card: Any = np.int64(state[index, CARD])
-        throw = np.int64(state[index, THROW])
-        throw_number = np.int64(state[index, THROW_NUMBER])
-        served = np.int64(state[index, SERVED])
-        kept = np.int64(state[index, KEPT])
+    num_ended = 0
+    for number in range(start, stop):
+        index = _natural(number)
+        card: Any = _natural(state[index, CARD])
+        throw = _natural(state[index, THROW])
+        throw_number = _natural(state[index, THROW_NUMBER])
+        served = _natural(state[index, SERVED])
+        kept = _natural(state[index, KEPT])
         is_over = state[index, IS_OVER] != 0
         is_won = state[index, IS_WON] != 0
         reward = 0.0
@@ -415,7 +544,7 @@ def step_range(
         if not begins:
             action = np.int64(actions[index])
             length[index] += 1
-            if action < 0 or action >= masks.shape[1] or not masks[index, action]:
+            if action < 0 or action >= num_actions or not masks[index, action]:
                 is_illegal = True
                 reward = illegal_reward
                 is_over = bool(illegal_mode == _TERMINATE)
@@ -423,18 +552,18 @@ def step_range(
                 reward = win_points
                 is_over = True
             elif action < NUM_KEEP_ACTIONS:
-                kept = np.int64(keep_of_mask[throw, action])
+                kept = _natural(keep_of_mask[throw, action])
                 throw_number += np.int64(1)
                 throws = True
             else:
-                box: Any = action - NUM_KEEP_ACTIONS
-                before = np.int64(card_status[card])
+                box: Any = _natural(action - NUM_KEEP_ACTIONS)
+                before = _natural(card_status[card])
                 paid = points[before, box, served, throw]
-                after = np.int64(next_status[before, box, served, throw])
+                after = _natural(next_status[before, box, served, throw])
                 bonus = bonuses[before, after]
                 sheet[index, box] = paid - bonus
                 state[index, BONUS] += bonus
-                card = np.int64(card_index[np.int64(card_open[card]) & ~(np.int64(1) << box), after])
+                card = _natural(card_index[_natural(card_open[card]) & ~(np.int64(1) << box), after])
                 reward = np.float64(paid)
                 throws = card_open[card] != 0
                 if throws:
@@ -443,8 +572,8 @@ def step_range(
                 else:
                     is_over = True
             if throws:
-                throw = np.int64(union[kept, rolled[num_kept[kept] + _roll(generator, index)]])
-                served = np.int64(is_served[throw_number - 1, np.int64(kept == EMPTY_KEEP)])
+                throw = _thrown(union, rolled, num_kept, generator, index, kept)
+                served = _natural(is_served[_natural(throw_number - 1), _natural(kept == EMPTY_KEEP)])
                 if served and five_equal[throw] and wins[card]:
                     is_won = True
                     is_over = True
@@ -459,7 +588,7 @@ def step_range(
                         final_at + index * observation_size,
                         rows,
                         card,
-                        np.int64(card_status[card]),
+                        _natural(card_status[card]),
                         throw,
                         throw_number,
                         served,
@@ -474,12 +603,14 @@ def step_range(
                     final_state[index, IS_WON] = is_won
                     final_state[index, BONUS] = state[index, BONUS]
                     begins = True
-        terminations[index] = is_over and (autoreset == SAME_STEP or not begins)
+        has_ended = is_over and (autoreset == SAME_STEP or not begins)
+        terminations[index] = has_ended
+        num_ended += has_ended
         if begins:
             card = np.int64(0)
             kept = np.int64(EMPTY_KEEP)
             throw_number = np.int64(1)
-            throw = np.int64(union[EMPTY_KEEP, rolled[_roll(generator, index)]])
+            throw = _thrown(union, rolled, num_kept, generator, index, np.int64(EMPTY_KEEP))
             served = np.int64(is_served[0, 1])
             is_over = False
             is_won = served != 0 and five_equal[throw] and wins[card]
@@ -497,65 +628,160 @@ def step_range(
         state[index, IS_WON] = is_won
         rewards[index] = reward
         illegal[index] = is_illegal
-        status = np.int64(card_status[card])
+        status = _natural(card_status[card])
         to = observations_at + index * observation_size
         _write_observation(to, rows, card, status, throw, throw_number, served, kept)
-        _write_mask(masks_at + index * num_actions, rows, card, throw, throw_number, kept)
+        mask_at = masks_at + index * num_actions
+        _write_mask(mask_at, rows, card, throw, throw_number, kept)
         if is_over or is_won:
             _restrict_mask(masks, index, is_over)
         if describes:
             _copy(dice_at + index * NUM_DICE, dice_from + throw * NUM_DICE, NUM_DICE)
             _copy(open_at + index * num_boxes, open_from + card * num_boxes, num_boxes)
-            numbers[index] = throw_number
-            serves[index] = served != 0
+    if describes:
+        _copy(numbers.ctypes.data + 8 * start, rewards.ctypes.data + 8 * start, 8 * (stop - start))
+        _copy(numbers[1].ctypes.data + 8 * start, score.ctypes.data + 8 * start, 8 * (stop - start))
+        for row in (0, 4):
+            _copy(flags[row].ctypes.data + start, terminations.ctypes.data + start, stop - start)
+        size = num_actions * (stop - start)
+        _copy(mask_copies.ctypes.data + num_actions * start, masks_at + num_actions * start, size)
+        for number in range(start, stop):
+            index = _natural(number)
+            has_ended = terminations[index]
+            throw_numbers[index] = state[index, THROW_NUMBER]
+            numbers[2, index] = final_score[index] if has_ended else 0.0
+            flags[1, index] = False
+            flags[2, index] = True
+            flags[3, index] = state[index, SERVED] != 0
+            flags[5, index] = has_ended and (final_state if autoreset == SAME_STEP else state)[index, IS_WON] != 0
+    return num_ended
 
 
-@numba.njit(cache=True, parallel=True)
-def step_parallel(
-    chunks: Any,
+@numba.njit(cache=True, nogil=True)
+def _first_illegal(start: Any, stop: Any, actions: Any, batch_at: Any, skips_over: Any) -> Any:
+    """Return the first environment from ``start`` to ``stop - 1`` whose action is not legal, or ``_NONE``.
+
+    Where ``skips_over``, environments that are over are about to be reset and take any action.
+    """
+    batch = _open_batch(batch_at)
+    state, masks = batch.state, batch.masks
+    for number in range(start, stop):
+        index = _natural(number)
+        action = np.int64(actions[index])
+        if action < 0 or action >= masks.shape[1] or not masks[index, action]:
+            if skips_over and state[index, IS_OVER]:
+                continue
+            return index
+    return _NONE
+
+
+@numba.njit(cache=True, nogil=True)
+def step(
     actions: Any,
-    tables: Tables,
-    batch: Batch,
+    tables_at: Any,
+    batch_at: Any,
     observations: Any,
     final_observations: Any,
-    description: Description,
+    numbers: Any,
+    flags: Any,
+    throw: Any,
+    dice: Any,
+    open_boxes: Any,
+    masks: Any,
     win_points: Any,
     illegal_mode: Any,
     illegal_reward: Any,
     autoreset: Any,
-) -> None:
-    """Step all environments, one chunk for each thread."""
-    num_envs = batch.state.shape[0]
-    for chunk in numba.prange(chunks):
-        step_range(
-            chunk * num_envs // chunks,
-            (chunk + 1) * num_envs // chunks,
+    chunks: Any,  # noqa: ARG001 - one for each thread, and here is one
+) -> Any:
+    """Step all environments, or none if an action is to raise.
+
+    Args:
+        actions: (n,) int64.
+        tables_at: The ``bundle`` of ``Tables``.
+        batch_at: The ``bundle`` of a ``Batch`` of ``n`` environments.
+        observations: (n, size) float32, to be written.
+        final_observations: (n, size) float32, written where an episode ends and is reset.
+        numbers: This and the next five: the arrays of a ``Description``, to be written.
+        flags: See there.
+        throw: See there.
+        dice: See there.
+        open_boxes: See there.
+        masks: See there.
+        win_points: What a served Generala that wins pays.
+        illegal_mode: ``RAISE`` or another of ``ILLEGAL_ACTIONS``.
+        illegal_reward: The reward of an illegal action that does not raise.
+        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
+        chunks: How many threads share the step.
+
+    Returns:
+        The first environment whose action raises, or -1; and how many episodes ended.
+    """
+    illegal_at, num_ended = _NONE, 0
+    if illegal_mode == RAISE:
+        illegal_at = _first_illegal(0, len(actions), actions, batch_at, autoreset == NEXT_STEP)
+    if illegal_at == _NONE:
+        num_ended = _step_range(
+            0,
+            len(actions),
             actions,
-            tables,
-            batch,
+            tables_at,
+            batch_at,
             observations,
             final_observations,
-            description,
+            (numbers, flags, throw, dice, open_boxes, masks),
             win_points,
             illegal_mode,
             illegal_reward,
             autoreset,
         )
+    return -1 if illegal_at == _NONE else illegal_at, num_ended
 
 
-@numba.njit(cache=True, nogil=True)
-def first_illegal(actions: Any, state: Any, masks: Any, skips_over: Any) -> Any:
-    """Return the first environment whose action is not legal, or -1.
-
-    Where ``skips_over``, environments that are over are about to be reset and take any action.
-    """
-    for index in range(actions.shape[0]):
-        if skips_over and state[index, IS_OVER]:
-            continue
-        action = np.int64(actions[index])
-        if action < 0 or action >= masks.shape[1] or not masks[index, action]:
-            return index
-    return -1
+@numba.njit(cache=True, parallel=True)
+def step_parallel(
+    actions: Any,
+    tables_at: Any,
+    batch_at: Any,
+    observations: Any,
+    final_observations: Any,
+    numbers: Any,
+    flags: Any,
+    throw: Any,
+    dice: Any,
+    open_boxes: Any,
+    masks: Any,
+    win_points: Any,
+    illegal_mode: Any,
+    illegal_reward: Any,
+    autoreset: Any,
+    chunks: Any,
+) -> Any:
+    """Do what ``step`` does, one chunk of the environments for each thread."""
+    illegal_at, num_ended, num_envs = _NONE, 0, len(actions)
+    if illegal_mode == RAISE:
+        # Each thread looks at what it wrote itself: for another's, the cores would have to talk.
+        for chunk in numba.prange(chunks):
+            start, stop = chunk * num_envs // chunks, (chunk + 1) * num_envs // chunks
+            found = _first_illegal(start, stop, actions, batch_at, autoreset == NEXT_STEP)
+            illegal_at = min(illegal_at, found)
+    if illegal_at == _NONE:
+        for chunk in numba.prange(chunks):
+            num_ended += _step_range(
+                chunk * num_envs // chunks,
+                (chunk + 1) * num_envs // chunks,
+                actions,
+                tables_at,
+                batch_at,
+                observations,
+                final_observations,
+                (numbers, flags, throw, dice, open_boxes, masks),
+                win_points,
+                illegal_mode,
+                illegal_reward,
+                autoreset,
+            )
+    return -1 if illegal_at == _NONE else illegal_at, num_ended
 
 
 @numba.njit(cache=True, nogil=True)
@@ -592,15 +818,6 @@ def write_all(state: Any, tables: Tables, observations: Any, masks: Any) -> None
         _write_mask(masks_at + index * num_actions, rows, card, throw, throw_number, kept)
         if state[index, IS_OVER] or state[index, IS_WON]:
             _restrict_mask(masks, index, state[index, IS_OVER] != 0)
-
-
-@numba.njit(cache=True, nogil=True)
-def describe_ends(state: Any, ended: Any, final_score: Any, won: Any, score: Any) -> None:
-    """Write what ``info`` says of the episodes that ended; ``won`` and ``score`` are zeros."""
-    for index in range(state.shape[0]):
-        if ended[index]:
-            won[index] = state[index, IS_WON] != 0
-            score[index] = final_score[index]
 
 
 @lru_cache(maxsize=1)
@@ -646,6 +863,7 @@ def make_tables(
     has_bonus = np.array([status.is_bonus_taken for status in compiled.statuses])
     bonus = np.where(~has_bonus[:, None] & has_bonus, compiled.variant.doble.points, 0)
     rows = row_tables(layout)
+    boxes = np.arange(compiled.num_boxes)
     return Tables(
         rolled=rolled,
         union=union,
@@ -668,6 +886,8 @@ def make_tables(
         pays_rows=rows.pays,
         open_rows=rows.closable,
         dice_rows=rows.dice,
+        throw_dice=THROW_DICE,
+        card_open_boxes=np.ascontiguousarray(compiled.card_open[:, None] >> boxes & 1, dtype=bool),
     )
 
 

@@ -28,13 +28,12 @@ from generala_env.envs.stepping import (
     THROW_NUMBER,
     Batch,
     Description,
-    describe_ends,
-    first_illegal,
+    bundle,
     make_tables,
     pcg64_words,
     reset_chosen,
+    step,
     step_parallel,
-    step_range,
     write_all,
 )
 from generala_env.rules.compiled import TurnBatch
@@ -165,6 +164,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._autoreset_code = _AUTORESET_CODE[self.autoreset_mode]
         self._is_seeded = np.zeros(num_envs, dtype=bool)
         self._is_begun = np.zeros(num_envs, dtype=bool)
+        self._has_begun = False  # all of them
         self._batch = Batch(
             state=np.zeros((num_envs, NUM_COLUMNS), dtype=np.int32),
             sheet=np.full((num_envs, self.compiled.num_boxes), -1, dtype=np.int16),
@@ -182,9 +182,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._batch.state[:, THROW_NUMBER] = 1
         self._final_observations = np.zeros((num_envs, self.layout.size), dtype=np.float32)
         self._actions = np.zeros(num_envs, dtype=np.int64)
-        boxes = np.arange(self.compiled.num_boxes)
-        self._open_boxes = np.ascontiguousarray(self.compiled.card_open[:, None] >> boxes & 1, dtype=bool)
         self._nobody_asks = self._description(0)
+        self._bundles: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (num_envs, n_actions) bool."""
@@ -245,9 +244,10 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         chosen = self._reset_mask(options)
         self._seed(seed, chosen)
         self._is_begun |= chosen
+        self._has_begun = bool(self._is_begun.all())
         reset_chosen(chosen, self.tables, self._batch)
         observations = self.observe()
-        return observations, self._info(chosen)
+        return observations, self._info_of(self._batch.state, self._batch.score, self._batch.masks, chosen)
 
     def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
         mask = (options or {}).get("reset_mask")
@@ -301,16 +301,22 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             ValueError: The actions are not integers of shape ``(num_envs,)``.
         """
         description = self._description(self.num_envs)
-        observations = self._advance(actions, description)
-        batch = self._batch
-        info = self._info(np.ones(self.num_envs, dtype=bool), description)
-        return (
-            observations,
-            batch.rewards.copy(),
-            batch.terminated.copy(),
-            np.zeros(self.num_envs, dtype=bool),
-            info,
-        )
+        observations, num_ended = self._advance(actions, description)
+        rewards, score, final_score = description.numbers
+        terminated, truncated, present, served, ended, won = description.flags
+        info: dict[str, Any] = {}
+        if self._illegal_mode != RAISE or (num_ended and self._autoreset_code == SAME_STEP):
+            self._add_what_is_rare(info, description)
+        info["dice"], info["_dice"] = description.dice, present
+        info["throw"], info["_throw"] = description.throw, present
+        info["served"], info["_served"] = served, present
+        info["open_boxes"], info["_open_boxes"] = description.open_boxes, present
+        info["score"], info["_score"] = score, present
+        info["action_mask"], info["_action_mask"] = description.masks, present
+        if num_ended and self._autoreset_code != SAME_STEP:
+            info["instant_win"], info["_instant_win"] = won, ended
+            info["final_score"], info["_final_score"] = final_score, ended
+        return observations, rewards, terminated, truncated, info
 
     def advance(self, actions: NDArray[Any]) -> NDArray[np.float32]:
         """Step without making ``info``: rewards, ends and masks are then in ``batch``.
@@ -321,19 +327,20 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         Raises:
             See ``step``.
         """
-        return self._advance(actions, self._nobody_asks)
+        return self._advance(actions, self._nobody_asks)[0]
 
     def _description(self, count: int) -> Description:
         return Description(
-            dice=np.empty((count, NUM_DICE), dtype=THROW_DICE.dtype),
+            numbers=np.empty((3, count)),
+            flags=np.empty((6, count), dtype=np.bool_),
             throw=np.empty(count, dtype=np.int32),
-            served=np.empty(count, dtype=bool),
-            open_boxes=np.empty((count, self.compiled.num_boxes), dtype=bool),
-            throw_dice=THROW_DICE,
-            card_open_boxes=self._open_boxes,
+            dice=np.empty((count, NUM_DICE), dtype=np.int8),
+            open_boxes=np.empty((count, self.compiled.num_boxes), dtype=np.bool_),
+            masks=np.empty((count, self.compiled.num_actions), dtype=np.int8),
         )
 
-    def _advance(self, actions: NDArray[Any], description: Description) -> NDArray[np.float32]:
+    def _advance(self, actions: NDArray[Any], description: Description) -> tuple[NDArray[np.float32], int]:
+        """Return new observations and how many episodes ended."""
         actions = np.asarray(actions)
         if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
             raise ValueError(
@@ -341,102 +348,80 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             )
         actions = self._actions = np.ascontiguousarray(actions, dtype=np.int64)
         batch = self._batch
-        if not self._is_begun.all():
+        if not self._has_begun:
             raise gym.error.ResetNeeded("the episodes are not begun: call reset()")
         if self._autoreset_code == DISABLED and batch.terminated.any():
             over = np.flatnonzero(batch.terminated).tolist()
             raise gym.error.ResetNeeded(f"the episodes of environments {over} are over: call reset()")
-        if self._illegal_mode == RAISE:
-            index = first_illegal(actions, batch.state, batch.masks, self._autoreset_code == NEXT_STEP)
-            if index >= 0:
-                legal = np.flatnonzero(batch.masks[index]).tolist()
-                raise IllegalActionError(
-                    f"action {actions[index]} of environment {index} is not legal here; legal: {legal}"
-                )
+        if self._bundles is None:
+            self._bundles = bundle(self.tables), bundle(batch)
         observations = np.empty((self.num_envs, self.layout.size), dtype=np.float32)
-        arguments = (
+        illegal_at, num_ended = (step if self.num_threads == 1 else step_parallel)(
             actions,
-            self.tables,
-            batch,
+            *self._bundles,
             observations,
             self._final_observations,
-            description,
+            *description,
             self._win_points,
             self._illegal_mode,
             self.illegal_reward,
             self._autoreset_code,
+            self.num_threads,
         )
-        if self.num_threads == 1:
-            step_range(0, self.num_envs, *arguments)
-        else:
-            step_parallel(self.num_threads, *arguments)
-        return observations
+        if illegal_at >= 0:
+            legal = np.flatnonzero(batch.masks[illegal_at]).tolist()
+            raise IllegalActionError(
+                f"action {actions[illegal_at]} of environment {illegal_at} is not legal here; legal: {legal}"
+            )
+        return observations, num_ended
 
     # --- info ---------------------------------------------------------------------------
 
-    def _info(self, present: NDArray[np.bool_], stepped: Description | None = None) -> dict[str, Any]:
-        """Return what the single environment's ``info`` says, as arrays; ``stepped`` is what a step wrote."""
-        batch = self._batch
-        after_step = stepped is not None
-        info: dict[str, Any] = {}
-        ended = batch.terminated if after_step and batch.terminated.any() else None
-        illegal = batch.illegal if after_step and self._illegal_mode != RAISE else None
-        if ended is not None and self._autoreset_code == SAME_STEP:
-            self._add_final(info, ended.copy(), illegal)
-            illegal = None if illegal is None else illegal & ~ended
-            ended = None
-        described = self._describe(batch.state) if stepped is None else stepped
-        self._add_description(info, described, batch.score, present)
-        info["action_mask"], info["_action_mask"] = batch.masks.copy(), present
-        if ended is not None:
-            self._add_end(info, batch.state, ended.copy())
-        if illegal is not None and illegal.any():
-            self._add_illegal(info, illegal.copy())
-        return info
-
-    def _describe(self, state: NDArray[np.int32]) -> Description:
-        return self._description(0)._replace(
-            dice=THROW_DICE.take(state[:, THROW], axis=0),
-            throw=state[:, THROW_NUMBER].copy(),
-            served=state[:, SERVED].astype(bool),
-            open_boxes=self._open_boxes.take(state[:, CARD], axis=0),
-        )
-
-    def _add_description(
+    def _info_of(
         self,
-        info: dict[str, Any],
-        description: Description,
+        state: NDArray[np.int32],
         score: NDArray[np.float64],
+        masks: NDArray[np.int8],
         present: NDArray[np.bool_],
-    ) -> None:
-        for name in ("dice", "throw", "served", "open_boxes"):
-            info[name], info[f"_{name}"] = getattr(description, name), present
-        info["score"], info["_score"] = score.copy(), present
+    ) -> dict[str, Any]:
+        """Return what the single environment's ``info`` says of each state, as arrays."""
+        described = {
+            "dice": THROW_DICE.take(state[:, THROW], axis=0),
+            "throw": state[:, THROW_NUMBER].copy(),
+            "served": state[:, SERVED].astype(bool),
+            "open_boxes": self.tables.card_open_boxes.take(state[:, CARD], axis=0),
+            "score": score.copy(),
+            "action_mask": masks.copy(),
+        }
+        return {**described, **{f"_{name}": present for name in described}}
 
-    def _add_end(self, info: dict[str, Any], state: NDArray[np.int32], ended: NDArray[np.bool_]) -> None:
-        won, score = np.zeros(len(state), dtype=bool), np.zeros(len(state))
-        describe_ends(state, ended, self._batch.final_score, won, score)
-        info["instant_win"], info["_instant_win"] = won, ended
-        info["final_score"], info["_final_score"] = score, ended
+    def _add_what_is_rare(self, info: dict[str, Any], description: Description) -> None:
+        """Add the illegal actions, and what ended within this step."""
+        illegal = self._batch.illegal.copy()
+        ended = description.flags[4]
+        if self._autoreset_code == SAME_STEP and ended.any():
+            self._add_final(info, description, illegal & ended)
+            illegal &= ~ended
+        self._add_illegal(info, illegal)
 
     def _add_illegal(self, info: dict[str, Any], illegal: NDArray[np.bool_]) -> None:
-        info["illegal_action"], info["_illegal_action"] = np.where(illegal, self._actions, 0), illegal
+        if illegal.any():
+            info["illegal_action"], info["_illegal_action"] = np.where(illegal, self._actions, 0), illegal
 
     def _add_final(
-        self, info: dict[str, Any], ended: NDArray[np.bool_], illegal: NDArray[np.bool_] | None
+        self, info: dict[str, Any], description: Description, illegal: NDArray[np.bool_]
     ) -> None:
         """Add the last observation and ``info`` of the episodes that ended within this step."""
+        ended, won = description.flags[4:]
         observations = np.full(self.num_envs, None, dtype=object)
         where = np.flatnonzero(ended)
         for index, observation in zip(where.tolist(), self._final_observations[where], strict=True):
             observations[index] = observation
-        final: dict[str, Any] = {}
-        description = self._describe(self._batch.final_state)
-        self._add_description(final, description, self._batch.final_score, ended)
-        final["action_mask"], final["_action_mask"] = np.zeros_like(self._batch.masks), ended
-        self._add_end(final, self._batch.final_state, ended)
-        if illegal is not None and (illegal & ended).any():
-            self._add_illegal(final, illegal & ended)
+        batch = self._batch
+        final = self._info_of(batch.final_state, batch.final_score, np.zeros_like(batch.masks), ended)
+        final["instant_win"], final["_instant_win"] = won, ended
+        final["final_score"], final["_final_score"] = description.numbers[2], ended
+        self._add_illegal(final, illegal)
         info["final_obs"], info["_final_obs"] = observations, ended
         info["final_info"], info["_final_info"] = final, ended
 
@@ -470,6 +455,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._check_ranges(np.asarray(state["state"]))
         for name, array in own.items():
             array[...] = state[name]
+        self._has_begun = bool(self._is_begun.all())
 
     def _check_ranges(self, state: NDArray[np.int32]) -> None:
         """Raise ``ValueError`` where a number leads out of the tables: the kernel does not look."""
