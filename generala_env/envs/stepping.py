@@ -44,12 +44,17 @@ NUM_COLUMNS: Final = 8
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 RAISE, _, _TERMINATE = range(len(ILLEGAL_ACTIONS))
 
+# Rows of the arrays of a description.
+REWARDS, SCORES, FINAL_SCORES = range(3)
+TERMINATED, TRUNCATED, PRESENT, ALL_THROWN, ENDED, WON = range(6)
+
 # PCG64 (M. E. O'Neill, "PCG: A family of simple fast space-efficient statistically good
 # algorithms for random number generation", 2014; XSL-RR 128/64), as in numpy.random.PCG64.
 _MULTIPLIER_HIGH: Final = np.uint64(0x2360ED051FC65DA4)
 _MULTIPLIER_LOW: Final = np.uint64(0x4385DF649FCCF645)
 _TO_UNIT: Final = 2.0**-53
 
+_KEEP_ROW: Final = 32  # bytes: all keeps in one vector
 _NONE: Final = 2**31 - 1  # where a number of an environment is asked for: none of them
 
 
@@ -72,8 +77,8 @@ class Tables(NamedTuple):
         points: (S, B, 2, 252) int32.
         next_status: (S, B, 2, 252) uint8.
         bonus: (S, S) int32, the Doble bonus paid on going from a status to another.
-        keep_rows: (contexts * 252, 31) int8, the keeps offered; context 0 offers none, context
-            ``1 + k`` those that contain the locked dice ``k`` (1: all that the throw offers).
+        keep_rows: (contexts * 252, 32) int8, the keeps offered and a 0; context 0 offers none,
+            context ``1 + k`` those that contain the locked dice ``k`` (1: all that the throw offers).
         close_rows: (C, B) int8, the boxes offered.
         turn_rows: (3 * 2 * 252, width) float32, blocks that depend on the turn.
         locked_rows: (210, width) float32, the block of locked dice.
@@ -163,9 +168,9 @@ class Description(NamedTuple):
     Few arrays, because each one handed to compiled code costs as much as stepping ten environments.
 
     Attributes:
-        numbers: (3, n) float64: the rewards, the scores, and the final scores where episodes ended.
-        flags: (6, n) bool: whether episodes terminated, were truncated (none is), were described
-            (all are), began with all dice thrown, ended (in an array of its own), were won at once.
+        numbers: (3, n) float64: the rewards, the scores, and the final scores, 0 where no episode ended.
+        flags: (6, n) bool: whether an episode terminated, was truncated (none is), is described (all
+            are), lies on a throw of all dice, ended (as the first, to be handed on apart), was won at once.
         throw: (n,) int32, its number.
         dice: (n, 5) int8.
         open_boxes: (n, B) bool.
@@ -180,43 +185,48 @@ class Description(NamedTuple):
     masks: NDArray[np.int8]
 
 
-_TYPES: Final[dict[type, tuple[types.Array, ...]]] = {
-    Tables: (
-        types.int16[::1],
-        types.uint8[:, ::1],
-        types.int64[::1],
-        types.int16[:, ::1],
-        types.bool_[:, ::1],
-        types.bool_[::1],
-        types.bool_[::1],
-        types.uint16[::1],
-        types.uint8[::1],
-        types.int32[:, ::1],
-        types.int32[:, :, :, ::1],
-        types.uint8[:, :, :, ::1],
-        types.int32[:, ::1],
-        types.int8[:, ::1],
-        types.int8[:, ::1],
-        *(types.float32[:, ::1],) * 6,
-        types.int8[:, ::1],
-        types.bool_[:, ::1],
-    ),
-    Batch: (
-        types.int32[:, ::1],
-        types.int16[:, ::1],
-        types.float64[::1],
-        types.int32[::1],
-        types.uint64[:, ::1],
-        types.int8[:, ::1],
-        types.float64[::1],
-        types.bool_[::1],
-        types.bool_[::1],
-        types.int32[:, ::1],
-        types.float64[::1],
-        types.int32[::1],
-    ),
+_TYPES: Final[dict[type, dict[str, Any]]] = {
+    Tables: {
+        "rolled": types.int16[::1],
+        "union": types.uint8[:, ::1],
+        "num_kept": types.int64[::1],
+        "keep_of_mask": types.int16[:, ::1],
+        "is_served": types.bool_[:, ::1],
+        "five_equal": types.bool_[::1],
+        "wins": types.bool_[::1],
+        "card_open": types.uint16[::1],
+        "card_status": types.uint8[::1],
+        "card_index": types.int32[:, ::1],
+        "points": types.int32[:, :, :, ::1],
+        "next_status": types.uint8[:, :, :, ::1],
+        "bonus": types.int32[:, ::1],
+        "keep_rows": types.int8[:, ::1],
+        "close_rows": types.int8[:, ::1],
+        "turn_rows": types.float32[:, ::1],
+        "locked_rows": types.float32[:, ::1],
+        "card_rows": types.float32[:, ::1],
+        "pays_rows": types.float32[:, ::1],
+        "open_rows": types.float32[:, ::1],
+        "dice_rows": types.float32[:, ::1],
+        "throw_dice": types.int8[:, ::1],
+        "card_open_boxes": types.bool_[:, ::1],
+    },
+    Batch: {
+        "state": types.int32[:, ::1],
+        "sheet": types.int16[:, ::1],
+        "score": types.float64[::1],
+        "length": types.int32[::1],
+        "generator": types.uint64[:, ::1],
+        "masks": types.int8[:, ::1],
+        "rewards": types.float64[::1],
+        "terminated": types.bool_[::1],
+        "illegal": types.bool_[::1],
+        "final_state": types.int32[:, ::1],
+        "final_score": types.float64[::1],
+        "final_length": types.int32[::1],
+    },
 }
-"""How the kernel sees the fields of a bundle of arrays."""
+"""How the kernel sees the fields, in their order."""
 
 _WORDS: Final = 5  # of an array in a bundle: its address and up to four lengths
 
@@ -234,9 +244,8 @@ def bundle(arrays: Tables | Batch) -> NDArray[np.int64]:
         TypeError: An array is not laid out as the kernel reads it.
     """
     words = np.zeros((len(arrays), _WORDS), dtype=np.int64)
-    for row, name, array, expected in zip(
-        words, arrays._fields, arrays, _TYPES[type(arrays)], strict=True
-    ):
+    for row, (name, expected) in zip(words, _TYPES[type(arrays)].items(), strict=True):
+        array: NDArray[Any] = getattr(arrays, name)
         given = numba.typeof(array)
         if (given.dtype, given.ndim, given.layout) != (expected.dtype, expected.ndim, expected.layout):
             raise TypeError(f"{name}: {given} instead of {expected}")
@@ -246,7 +255,7 @@ def bundle(arrays: Tables | Batch) -> NDArray[np.int64]:
 
 def _opener(kind: type) -> Any:
     """Return what makes the arrays of a kind out of the ``bundle`` of them, in compiled code."""
-    array_types = _TYPES[kind]
+    array_types = list(_TYPES[kind].values())
     made = types.NamedTuple(array_types, kind)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -266,7 +275,7 @@ def _opener(kind: type) -> Any:
                 strides.insert(0, builder.mul(strides[0], length))
             data = builder.inttoptr(address, array.data.type)
             populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
-            arrays.append(array._getvalue())  # noqa: SLF001 - the way numba itself reads it
+            arrays.append(array._getvalue())
         return context.make_tuple(builder, made, arrays)
 
     def open_bundle(context: Any, words: Any) -> Any:  # noqa: ARG001
@@ -280,7 +289,7 @@ _open_tables, _open_batch = _opener(Tables), _opener(Batch)
 
 @numba.njit(cache=True, inline="always")
 def _natural(number: Any) -> Any:
-    """Return a number that is not negative, known as such to the compiler: an index needs no look at its sign."""
+    """Return a number that is not negative, and known as such: an index then needs no look at its sign."""
     return np.int64(np.uint32(number))
 
 
@@ -452,9 +461,8 @@ def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, 
         context = 1
         if rows.is_locked:
             context += kept
-    keeps = rows.keep + (context * NUM_THROWS + throw) * NUM_KEEP_ACTIONS
-    _copy_16_bytes(to, keeps)
-    _copy_16_bytes(to + NUM_KEEP_ACTIONS - 16, keeps + NUM_KEEP_ACTIONS - 16)
+    # A byte more than the keeps: the boxes overwrite it.
+    _copy_32_bytes(to, rows.keep + (context * NUM_THROWS + throw) * _KEEP_ROW)
     _copy(to + NUM_KEEP_ACTIONS, rows.close + card * rows.close_size, rows.close_size)
 
 
@@ -639,21 +647,22 @@ def _step_range(
             _copy(dice_at + index * NUM_DICE, dice_from + throw * NUM_DICE, NUM_DICE)
             _copy(open_at + index * num_boxes, open_from + card * num_boxes, num_boxes)
     if describes:
-        _copy(numbers.ctypes.data + 8 * start, rewards.ctypes.data + 8 * start, 8 * (stop - start))
-        _copy(numbers[1].ctypes.data + 8 * start, score.ctypes.data + 8 * start, 8 * (stop - start))
-        for row in (0, 4):
+        _copy(numbers[REWARDS].ctypes.data + 8 * start, rewards.ctypes.data + 8 * start, 8 * (stop - start))
+        _copy(numbers[SCORES].ctypes.data + 8 * start, score.ctypes.data + 8 * start, 8 * (stop - start))
+        for row in (TERMINATED, ENDED):
             _copy(flags[row].ctypes.data + start, terminations.ctypes.data + start, stop - start)
         size = num_actions * (stop - start)
         _copy(mask_copies.ctypes.data + num_actions * start, masks_at + num_actions * start, size)
+        last = final_state if autoreset == SAME_STEP else state
         for number in range(start, stop):
             index = _natural(number)
             has_ended = terminations[index]
             throw_numbers[index] = state[index, THROW_NUMBER]
-            numbers[2, index] = final_score[index] if has_ended else 0.0
-            flags[1, index] = False
-            flags[2, index] = True
-            flags[3, index] = state[index, SERVED] != 0
-            flags[5, index] = has_ended and (final_state if autoreset == SAME_STEP else state)[index, IS_WON] != 0
+            numbers[FINAL_SCORES, index] = final_score[index] if has_ended else 0.0
+            flags[TRUNCATED, index] = False
+            flags[PRESENT, index] = True
+            flags[ALL_THROWN, index] = state[index, SERVED] != 0
+            flags[WON, index] = has_ended and last[index, IS_WON] != 0
     return num_ended
 
 
@@ -787,17 +796,21 @@ def step_parallel(
 @numba.njit(cache=True, nogil=True)
 def reset_chosen(chosen: Any, tables: Tables, batch: Batch) -> None:
     """Begin new episodes in the chosen environments."""
-    rolled, union, is_served = tables.rolled, tables.union, tables.is_served
+    rolled, union, num_kept, is_served = tables.rolled, tables.union, tables.num_kept, tables.is_served
     five_equal, wins = tables.five_equal, tables.wins
-    state, generator = batch.state, batch.generator
-    for index in np.flatnonzero(chosen):
-        throw = union[EMPTY_KEEP, rolled[_roll(generator, index)]]
-        state[index] = 0
+    state, sheet, generator = batch.state, batch.sheet, batch.generator
+    for index in range(len(chosen)):
+        if not chosen[index]:
+            continue
+        throw = _thrown(union, rolled, num_kept, generator, index, np.int64(EMPTY_KEEP))
+        for column in range(NUM_COLUMNS):
+            state[index, column] = 0
         state[index, THROW] = throw
         state[index, THROW_NUMBER] = 1
         state[index, SERVED] = is_served[0, 1]
         state[index, IS_WON] = is_served[0, 1] and five_equal[throw] and wins[0]
-        batch.sheet[index] = -1
+        for box in range(sheet.shape[1]):
+            sheet[index, box] = -1
         batch.score[index] = 0.0
         batch.length[index] = 0
         batch.terminated[index] = False
@@ -862,7 +875,7 @@ def make_tables(
     rolled, union = _throw_tables()
     has_bonus = np.array([status.is_bonus_taken for status in compiled.statuses])
     bonus = np.where(~has_bonus[:, None] & has_bonus, compiled.variant.doble.points, 0)
-    rows = row_tables(layout)
+    rows, keeps = row_tables(layout), keep_rows(compiled, canonical_keeps)
     boxes = np.arange(compiled.num_boxes)
     return Tables(
         rolled=rolled,
@@ -878,7 +891,7 @@ def make_tables(
         points=compiled.points,
         next_status=compiled.next_status,
         bonus=bonus.astype(np.int32),
-        keep_rows=keep_rows(compiled, canonical_keeps).reshape(-1, NUM_KEEP_ACTIONS),
+        keep_rows=np.pad(keeps.reshape(-1, NUM_KEEP_ACTIONS), ((0, 0), (0, _KEEP_ROW - NUM_KEEP_ACTIONS))),
         close_rows=compiled.closable.astype(np.int8),
         turn_rows=rows.turn,
         locked_rows=rows.locked,

@@ -13,21 +13,31 @@ from numpy.typing import NDArray
 
 from generala_env.envs.solo import ILLEGAL_ACTIONS, GeneralaEnv, IllegalAction
 from generala_env.envs.stepping import (
+    ALL_THROWN,
     BONUS,
     CARD,
     DISABLED,
+    ENDED,
+    FINAL_SCORES,
     IS_OVER,
     IS_WON,
     KEPT,
     NEXT_STEP,
     NUM_COLUMNS,
+    PRESENT,
     RAISE,
+    REWARDS,
     SAME_STEP,
+    SCORES,
     SERVED,
+    TERMINATED,
     THROW,
     THROW_NUMBER,
+    TRUNCATED,
+    WON,
     Batch,
     Description,
+    Tables,
     bundle,
     make_tables,
     pcg64_words,
@@ -48,6 +58,10 @@ from generala_env.rules.dice import (
 )
 from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
+
+_FLOAT64, _FLOAT32, _INT32, _INT8, _BOOL = map(
+    np.dtype, (np.float64, np.float32, np.int32, np.int8, np.bool_)
+)
 
 _AUTORESET_CODE: Final = {
     AutoresetMode.NEXT_STEP: NEXT_STEP,
@@ -153,7 +167,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self.single_action_space = self._prototype.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self.tables = make_tables(
+        self._tables = make_tables(
             self.compiled,
             self.layout,
             canonical_keeps=canonical_keeps,
@@ -182,12 +196,19 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._batch.state[:, THROW_NUMBER] = 1
         self._final_observations = np.zeros((num_envs, self.layout.size), dtype=np.float32)
         self._actions = np.zeros(num_envs, dtype=np.int64)
+        self._num_boxes, self._num_actions = self.compiled.num_boxes, self.compiled.num_actions
+        self._observations_shape = num_envs, self.layout.size
         self._nobody_asks = self._description(0)
         self._bundles: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (num_envs, n_actions) bool."""
         return self._batch.masks.view(np.bool_).copy()
+
+    @property
+    def tables(self) -> Tables:
+        """What the kernel reads; to be read, not written."""
+        return self._tables
 
     @property
     def batch(self) -> Batch:
@@ -302,21 +323,28 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         """
         description = self._description(self.num_envs)
         observations, num_ended = self._advance(actions, description)
-        rewards, score, final_score = description.numbers
-        terminated, truncated, present, served, ended, won = description.flags
-        info: dict[str, Any] = {}
+        numbers, flags, throw, dice, open_boxes, masks = description
+        present = flags[PRESENT]
+        info = {
+            "dice": dice,
+            "_dice": present,
+            "throw": throw,
+            "_throw": present,
+            "served": flags[ALL_THROWN],
+            "_served": present,
+            "open_boxes": open_boxes,
+            "_open_boxes": present,
+            "score": numbers[SCORES],
+            "_score": present,
+            "action_mask": masks,
+            "_action_mask": present,
+        }
+        if num_ended and self._autoreset_code != SAME_STEP:
+            info["instant_win"], info["final_score"] = flags[WON], numbers[FINAL_SCORES]
+            info["_instant_win"] = info["_final_score"] = flags[ENDED]
         if self._illegal_mode != RAISE or (num_ended and self._autoreset_code == SAME_STEP):
             self._add_what_is_rare(info, description)
-        info["dice"], info["_dice"] = description.dice, present
-        info["throw"], info["_throw"] = description.throw, present
-        info["served"], info["_served"] = served, present
-        info["open_boxes"], info["_open_boxes"] = description.open_boxes, present
-        info["score"], info["_score"] = score, present
-        info["action_mask"], info["_action_mask"] = description.masks, present
-        if num_ended and self._autoreset_code != SAME_STEP:
-            info["instant_win"], info["_instant_win"] = won, ended
-            info["final_score"], info["_final_score"] = final_score, ended
-        return observations, rewards, terminated, truncated, info
+        return observations, numbers[REWARDS], flags[TERMINATED], flags[TRUNCATED], info
 
     def advance(self, actions: NDArray[Any]) -> NDArray[np.float32]:
         """Step without making ``info``: rewards, ends and masks are then in ``batch``.
@@ -331,12 +359,12 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
 
     def _description(self, count: int) -> Description:
         return Description(
-            numbers=np.empty((3, count)),
-            flags=np.empty((6, count), dtype=np.bool_),
-            throw=np.empty(count, dtype=np.int32),
-            dice=np.empty((count, NUM_DICE), dtype=np.int8),
-            open_boxes=np.empty((count, self.compiled.num_boxes), dtype=np.bool_),
-            masks=np.empty((count, self.compiled.num_actions), dtype=np.int8),
+            np.empty((3, count), _FLOAT64),
+            np.empty((6, count), _BOOL),
+            np.empty(count, _INT32),
+            np.empty((count, NUM_DICE), _INT8),
+            np.empty((count, self._num_boxes), _BOOL),
+            np.empty((count, self._num_actions), _INT8),
         )
 
     def _advance(self, actions: NDArray[Any], description: Description) -> tuple[NDArray[np.float32], int]:
@@ -355,7 +383,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             raise gym.error.ResetNeeded(f"the episodes of environments {over} are over: call reset()")
         if self._bundles is None:
             self._bundles = bundle(self.tables), bundle(batch)
-        observations = np.empty((self.num_envs, self.layout.size), dtype=np.float32)
+        observations: NDArray[np.float32] = np.empty(self._observations_shape, _FLOAT32)
         illegal_at, num_ended = (step if self.num_threads == 1 else step_parallel)(
             actions,
             *self._bundles,
@@ -398,7 +426,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
     def _add_what_is_rare(self, info: dict[str, Any], description: Description) -> None:
         """Add the illegal actions, and what ended within this step."""
         illegal = self._batch.illegal.copy()
-        ended = description.flags[4]
+        ended = description.flags[ENDED]
         if self._autoreset_code == SAME_STEP and ended.any():
             self._add_final(info, description, illegal & ended)
             illegal &= ~ended
@@ -408,11 +436,9 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         if illegal.any():
             info["illegal_action"], info["_illegal_action"] = np.where(illegal, self._actions, 0), illegal
 
-    def _add_final(
-        self, info: dict[str, Any], description: Description, illegal: NDArray[np.bool_]
-    ) -> None:
+    def _add_final(self, info: dict[str, Any], description: Description, illegal: NDArray[np.bool_]) -> None:
         """Add the last observation and ``info`` of the episodes that ended within this step."""
-        ended, won = description.flags[4:]
+        ended, won = description.flags[ENDED], description.flags[WON]
         observations = np.full(self.num_envs, None, dtype=object)
         where = np.flatnonzero(ended)
         for index, observation in zip(where.tolist(), self._final_observations[where], strict=True):
@@ -420,12 +446,16 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         batch = self._batch
         final = self._info_of(batch.final_state, batch.final_score, np.zeros_like(batch.masks), ended)
         final["instant_win"], final["_instant_win"] = won, ended
-        final["final_score"], final["_final_score"] = description.numbers[2], ended
+        final["final_score"], final["_final_score"] = description.numbers[FINAL_SCORES], ended
         self._add_illegal(final, illegal)
         info["final_obs"], info["_final_obs"] = observations, ended
         info["final_info"], info["_final_info"] = final, ended
 
     # --- resuming and showing -----------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Copied or pickled, the arrays lie elsewhere.
+        return {**self.__dict__, "_bundles": None}
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return everything that decides how the episodes go on, generators included.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 import generala_env  # noqa: F401 - registers the environments
 from generala_env.envs.observation import BLOCKS
 from generala_env.envs.solo import GeneralaEnv
-from generala_env.envs.stepping import encode, pcg64_words
+from generala_env.envs.stepping import bundle, encode, pcg64_words
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, IllegalActionError
 from generala_env.rules.compiled import TurnBatch
@@ -288,17 +289,70 @@ def test_resumes_exactly_from_a_saved_state() -> None:
     np.testing.assert_array_equal(resumed.observe(), before)
 
 
-def test_threads_change_nothing() -> None:
-    environments = [GeneralaVectorEnv(33, num_threads=threads) for threads in (1, 2)]
+def assert_equal_steps(left: Any, right: Any) -> None:
+    """Compare what two steps returned, every array of ``info`` too."""
+    for part, other in zip(left[:4], right[:4], strict=True):
+        np.testing.assert_array_equal(part, other)
+    assert_equal_infos(left[4], right[4])
+
+
+def assert_equal_infos(left: dict[str, Any], right: dict[str, Any]) -> None:
+    assert set(left) == set(right)
+    for name, value in left.items():
+        if isinstance(value, dict):
+            assert_equal_infos(value, right[name])
+        elif value.dtype == object:
+            for part, other in zip(value, right[name], strict=True):
+                np.testing.assert_array_equal(part, other)
+        else:
+            np.testing.assert_array_equal(value, right[name], err_msg=name)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize(("num_envs", "num_threads"), [(33, 2), (2, 3)])
+def test_threads_change_nothing(mode: AutoresetMode, num_envs: int, num_threads: int) -> None:
+    one, several = (
+        GeneralaVectorEnv(num_envs, num_threads=threads, autoreset_mode=mode) for threads in (1, num_threads)
+    )
     rng = np.random.default_rng(6)
-    for vector in environments:
-        vector.reset(seed=9)
+    one.reset(seed=9)
+    several.reset(seed=9)
     for _ in range(60):
-        actions = random_actions(environments[0].action_masks(), rng)
-        left, right = (vector.step(actions) for vector in environments)
-        for part, other in zip(left[:4], right[:4], strict=True):
-            np.testing.assert_array_equal(part, other)
-        np.testing.assert_array_equal(left[4]["action_mask"], right[4]["action_mask"])
+        actions = random_actions(one.action_masks(), rng)
+        assert_equal_steps(one.step(actions), several.step(actions))
+    # An illegal action in the last thread's share keeps the first from moving, too.
+    before = several.get_state()
+    actions = several.action_masks().argmax(axis=1)
+    actions[-1] = -1
+    with pytest.raises(IllegalActionError, match=f"action -1 of environment {num_envs - 1}"):
+        several.step(actions)
+    for name, array in several.get_state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda vector: pickle.loads(pickle.dumps(vector))])
+def test_a_copy_goes_its_own_way(copied: Any) -> None:
+    vector = GeneralaVectorEnv(4)
+    vector.reset(seed=3)
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        vector.step(random_actions(vector.action_masks(), rng))
+    twin = copied(vector)
+    recorded = []
+    for _ in range(40):
+        actions = random_actions(vector.action_masks(), rng)
+        recorded.append((actions, vector.step(actions)))
+    for actions, step in recorded:
+        assert_equal_steps(twin.step(actions), step)
+
+
+def test_bundles_refuse_what_the_kernel_would_misread() -> None:
+    batch = GeneralaVectorEnv(3).batch
+    assert bundle(batch)[0, :3].tolist() == [batch.state.ctypes.data, 3, 8]
+    wrong: Any
+    for wrong in (batch.state.astype(np.int64), np.asfortranarray(batch.state), batch.state[0]):
+        with pytest.raises(TypeError, match="state: "):
+            bundle(batch._replace(state=wrong))
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -315,13 +369,38 @@ def test_encode_equals_the_layout(name: str) -> None:
     np.testing.assert_array_equal(masks, compiled.action_masks(batch))
 
 
-def test_info_is_a_copy() -> None:
-    vector = GeneralaVectorEnv(2)
-    _, info = vector.reset(seed=0)
-    info["action_mask"][:] = 1
-    vector.action_masks()[:] = True
-    assert not vector.action_masks().all()
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_returned_is_the_callers(mode: AutoresetMode) -> None:
+    """Whatever a caller writes into what a step returned, the next step does not notice."""
+    vector, twin = (GeneralaVectorEnv(3, autoreset_mode=mode) for _ in range(2))
+    rng = np.random.default_rng(1)
+    (observations, info), _ = vector.reset(seed=0), twin.reset(seed=0)
     assert info["action_mask"].dtype == np.int8
+    arrays = [observations, *info.values()]
+    for _ in range(60):
+        for array in arrays:
+            if isinstance(array, np.ndarray) and array.dtype != object:
+                array[...] = 1
+        vector.action_masks()[:] = True
+        if mode is AutoresetMode.DISABLED and twin.batch.terminated.any():
+            options = {"reset_mask": twin.batch.terminated.copy()}
+            vector.reset(options=options.copy())
+            twin.reset(options=options)
+        actions = random_actions(twin.action_masks(), rng)
+        step, expected = vector.step(actions), twin.step(actions)
+        assert_equal_steps(step, expected)
+        arrays = [*step[:4], *step[4].values()]
+
+
+def test_returned_arrays_are_apart() -> None:
+    """No array of a step lies in another of it, save the ``_``-masks, or in what the kernel works on."""
+    vector = GeneralaVectorEnv(3)
+    vector.reset(seed=0)
+    *arrays, info = vector.step(vector.action_masks().argmax(axis=1))
+    arrays += [value for name, value in info.items() if not name.startswith("_")] + [info["_dice"]]
+    for index, array in enumerate(arrays):
+        for other in (*arrays[:index], *vector.batch):
+            assert not np.shares_memory(array, other)
 
 
 def test_agrees_with_gymnasium_sync_vector_env() -> None:
