@@ -32,7 +32,8 @@ from agents.networks import (
     masked_greedy,
 )
 from agents.vec_env import GeneralaVecEnv
-from generala_env.envs.stepping import CARD, KEPT, SERVED, THROW, THROW_NUMBER, Tables, encode
+from generala_env.envs.stepping import CARD, KEPT, SERVED, THROW, THROW_NUMBER, encode
+from generala_env.envs.tables import Tables
 from generala_env.rules.compiled import TurnBatch
 
 

@@ -37,15 +37,14 @@ from generala_env.envs.stepping import (
     WON,
     Batch,
     Description,
-    Tables,
     bundle,
-    make_tables,
     pcg64_words,
     reset_chosen,
     step,
     step_parallel,
     write_all,
 )
+from generala_env.envs.tables import Tables, make_tables
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import (
     KEEPS,
