@@ -15,9 +15,9 @@ from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.boxes import NUMBER_FACES, Box, is_escalera, is_five_equal, is_full, is_poker
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.rules.dice import (
+    KEEP_COUNTS,
     KEEP_INDEX,
     KEEP_OF_MASK,
-    KEEPS,
     NUM_DICE,
     THROWS,
     THROWS_PER_TURN,
@@ -202,23 +202,17 @@ def _wanted_keep(
 
 
 @cache
-def _masks_of(throw: int) -> tuple[int, ...]:
-    return tuple(KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].tolist())
+def _keep_distances() -> NDArray[np.int8]:
+    """Return by how many dice each multiset differs from each; (462, 462) int8."""
+    distances: NDArray[np.int8] = np.abs(KEEP_COUNTS[:, None] - KEEP_COUNTS).sum(axis=2, dtype=np.int8)
+    return distances
 
 
 def _nearest_keep(throw: int, wanted: Dice, legal: NDArray[np.bool_]) -> int:
-    """Return the legal keep action that differs least from the wanted dice."""
-    keeps = _masks_of(throw)
-    index = KEEP_INDEX[wanted]
-    best, fewest = -1, 2 * NUM_DICE + 1
-    for action in np.flatnonzero(legal[:NUM_KEEP_ACTIONS]).tolist():
-        if keeps[action] == index:
-            return int(action)
-        kept = KEEPS[keeps[action]]
-        difference = sum(abs(kept.count(face) - wanted.count(face)) for face in range(1, 7))
-        if difference < fewest:
-            best, fewest = int(action), difference
-    return best
+    """Return the legal keep action that differs least from the wanted dice, the lowest id among equals."""
+    actions = np.flatnonzero(legal[:NUM_KEEP_ACTIONS])
+    distances = _keep_distances()[KEEP_INDEX[wanted], KEEP_OF_MASK[throw, actions]]
+    return int(actions[distances.argmin()])
 
 
 @register_agent("random")
