@@ -1,6 +1,7 @@
 """The compiled kernel that steps many one-player games over the variant's tables.
 
-All that is compiled into it stands in this file: numba's cache looks for changes nowhere else.
+All functions compiled into it stand in this file, because numba's cache looks for changes nowhere else.
+The numbers that it takes from the rules and from ``tables`` are frozen into it all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
+from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
 from generala_env.envs.solo import ILLEGAL_ACTIONS
@@ -45,7 +47,7 @@ _MULTIPLIER_HIGH: Final = np.uint64(0x2360ED051FC65DA4)
 _MULTIPLIER_LOW: Final = np.uint64(0x4385DF649FCCF645)
 _TO_UNIT: Final = 2.0**-53
 
-_NONE: Final = 2**31 - 1  # where a number of an environment is asked for: none of them
+_NONE: Final = 2**31 - 1  # no environment
 
 
 class Batch(NamedTuple):
@@ -174,20 +176,26 @@ def bundle(arrays: Tables | Batch) -> NDArray[np.int64]:
         (fields, 5) int64: address and lengths, as ``_open_tables`` and ``_open_batch`` read them.
 
     Raises:
-        TypeError: An array is not laid out as the kernel reads it.
+        TypeError: An array is not laid out as the kernel reads it, or is not to be written.
     """
     words = np.zeros((len(arrays), _WORDS), dtype=np.int64)
     for row, (name, expected) in zip(words, _TYPES[type(arrays)].items(), strict=True):
         array: NDArray[Any] = getattr(arrays, name)
-        given = numba.typeof(array)
-        if (given.dtype, given.ndim, given.layout) != (expected.dtype, expected.ndim, expected.layout):
-            raise TypeError(f"{name}: {given} instead of {expected}")
+        flags = array.flags
+        if (array.dtype, array.ndim) != (as_dtype(expected.dtype), expected.ndim) or not flags.c_contiguous:
+            raise TypeError(
+                f"{name}: {array.dtype} {array.shape} with strides {array.strides}, not {expected}"
+            )
+        if not flags.aligned or (isinstance(arrays, Batch) and not flags.writeable):
+            raise TypeError(f"{name}: the kernel cannot write into an array that is not aligned and writable")
         row[: 1 + array.ndim] = array.ctypes.data, *array.shape
     return words
 
 
-def _opener(kind: type) -> Any:
+def _opener(kind: type[Tables] | type[Batch]) -> Any:
     """Return what makes the arrays of a kind out of the ``bundle`` of them, in compiled code."""
+    if tuple(_TYPES[kind]) != kind._fields:
+        raise TypeError(f"{kind.__name__}: the fields {kind._fields} are not those of _TYPES")
     array_types = list(_TYPES[kind].values())
     made = types.NamedTuple(array_types, kind)
 

@@ -81,7 +81,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
     ``throw``, ``served``, ``score`` (num_envs,), ``open_boxes`` (num_envs, boxes) bool; where
     an episode ended ``instant_win`` and ``final_score``; each with its ``_``-mask. In
     SAME_STEP mode those of the finished episode are in ``final_info``, and ``final_obs`` holds
-    its last observation.
+    its last observation. What a step returns is the caller's and never written again; rewards and
+    scores lie in one array, and so do the flags, so that keeping one keeps its like.
 
     Actions must be integers of shape ``(num_envs,)``. With ``illegal_action="raise"`` an
     illegal one raises before any environment has moved.
@@ -273,7 +274,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         mask = (options or {}).get("reset_mask")
         if mask is None:
             return np.ones(self.num_envs, dtype=bool)
-        mask = np.asarray(mask)
+        mask = np.array(mask)  # a copy, which info hands out
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
             raise ValueError(
                 f"options['reset_mask']: {mask!r} is not a bool array of shape ({self.num_envs},) with a true"
@@ -469,8 +470,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         """Go on from what ``get_state`` returned.
 
         Raises:
-            ValueError: An array is missing, unknown, of another shape or type, or of other rules;
-                nothing has changed.
+            ValueError: An array is missing, unknown, of another shape or type, or of other rules or
+                another autoreset mode; nothing has changed.
         """
         own = {**self._batch._asdict(), "is_seeded": self._is_seeded, "is_begun": self._is_begun}
         if set(state) != set(own):
@@ -485,9 +486,15 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         for name, array in own.items():
             array[...] = state[name]
         self._has_begun = bool(self._is_begun.all())
+        self.observe()  # for the masks: the kernel trusts them
 
     def _check_ranges(self, state: NDArray[np.int32]) -> None:
         """Raise ``ValueError`` where a number leads out of the tables: the kernel does not look."""
+        if self._autoreset_code == SAME_STEP and state[:, IS_OVER].any():
+            over = np.flatnonzero(state[:, IS_OVER]).tolist()
+            raise ValueError(
+                f"state: the episodes of environments {over} are over, and SAME_STEP leaves none so"
+            )
         limits = {
             "card": (CARD, 0, self.compiled.num_cards),
             "throw": (THROW, 0, NUM_THROWS),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import generala_env  # noqa: F401 - registers the environments
 from generala_env.envs.observation import BLOCKS
 from generala_env.envs.solo import GeneralaEnv
-from generala_env.envs.stepping import bundle, encode, pcg64_words
+from generala_env.envs.stepping import BONUS, IS_OVER, bundle, encode, pcg64_words
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, IllegalActionError
 from generala_env.rules.compiled import TurnBatch
@@ -100,10 +100,8 @@ def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
             np.testing.assert_array_equal(observations[index], expected[0])
             assert rewards[index] == expected[1]
             assert terminated[index] == expected[2]
-            for key, value in own.items():
-                if key == "open_boxes":
-                    value = [box in value for box in boxes]
-                np.testing.assert_array_equal(info[key][index], value, err_msg=key)
+            said = {key: value for key, value in info.items() if key.lstrip("_") not in ENDS}
+            assert_same_info(said, own, index, boxes)
             np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
             assert vector.state(index) == env.state
         episodes += int(terminated.sum())
@@ -140,6 +138,92 @@ def test_options_equal_single_environments(canonical: bool, instant_win: Any, bl
                 np.testing.assert_array_equal(observations[index], observation)
                 assert (rewards[index], terminated[index]) == (reward, is_over)
                 np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
+
+
+ENDS = ("final_obs", "final_info")
+"""What ``info`` holds of the episodes that ended within a step."""
+
+
+def lucky_generator() -> np.random.PCG64:
+    """Return a generator whose next draw throws five equal dice."""
+    return np.random.PCG64(np.random.SeedSequence(SEED_OF_A_WIN_AT_RESET))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("illegal_action", ["raise", "penalty", "terminate"])
+@pytest.mark.parametrize("name", ["ruibal", "doble_fija", "clasica"])
+def test_rare_events_equal_single_environments(name: str, illegal_action: Any, mode: AutoresetMode) -> None:
+    """Throws that win at once wherever they fall, and illegal actions, in range and out of it."""
+    num_envs = 4
+    options: dict[str, Any] = {"variant": name, "illegal_action": illegal_action, "illegal_reward": -3.0}
+    vector = GeneralaVectorEnv(num_envs, autoreset_mode=mode, **options)
+    boxes = tuple(box.value for box in vector.variant.boxes)
+    singles, rng = single_envs(num_envs, **options), np.random.default_rng(12)
+    vector.reset(seed=20)
+    for index, env in enumerate(singles):
+        env.reset(seed=20 + index)
+    lengths = np.zeros(num_envs, dtype=int)
+    met: set[str] = set()
+    for _ in range(600):
+        over = vector.batch.terminated.copy()
+        for index in np.flatnonzero(rng.random(num_envs) < 0.1).tolist():
+            vector.batch.generator[index] = pcg64_words(lucky_generator())
+            singles[index].np_random = np.random.Generator(lucky_generator())
+        if mode is AutoresetMode.DISABLED and over.any():
+            observations, info = vector.reset(options={"reset_mask": over})
+            for index in np.flatnonzero(over).tolist():
+                observation, own = singles[index].reset()
+                np.testing.assert_array_equal(observations[index], observation)
+                assert_same_info(info, own, index, boxes)
+            lengths[over] = 0
+            over[:] = False
+        is_reset = over & (mode is AutoresetMode.NEXT_STEP)
+        starts_won = np.array([env.state.is_instant_win for env in singles]) & ~is_reset
+        if starts_won.any():
+            met.add("won at the start")
+        masks = vector.action_masks()
+        actions = (keeping_actions if rng.random() < 0.5 else random_actions)(masks, rng)
+        if illegal_action != "raise":
+            wrong = rng.random(num_envs) < np.where(starts_won, 0.5, 0.1)
+            offers = np.array([-1, vector.compiled.num_actions, 2**40, 0])
+            actions = np.where(wrong, rng.choice(offers, num_envs), actions)
+        observations, rewards, terminated, truncated, info = vector.step(actions)
+        assert not truncated.any()
+        for index, env in enumerate(singles):
+            if is_reset[index]:
+                observation, own = env.reset()
+                reward, is_over = 0.0, False
+                lengths[index] = 0
+            else:
+                observation, reward, is_over, _, own = env.step(int(actions[index]))
+                lengths[index] += 1
+                if own.get("instant_win") and not starts_won[index]:
+                    met.add("won by closing" if actions[index] >= 31 else "won by keeping")
+                if starts_won[index] and "illegal_action" in own:
+                    met.add("illegal where won")
+            if is_over:
+                assert vector.batch.final_length[index] == lengths[index]
+                assert vector.batch.final_score[index] == own["final_score"]
+            if is_over and mode is AutoresetMode.SAME_STEP:
+                np.testing.assert_array_equal(info["final_obs"][index], observation)
+                assert_same_info(info["final_info"], own, index, boxes)
+                assert vector.batch.final_state[index, BONUS] == env.state.players[0].bonus
+                observation, own = env.reset()
+                lengths[index] = 0
+            # What ended an episode within the step stands beside what is said of the new one.
+            said = {key: value for key, value in info.items() if key.lstrip("_") not in ENDS}
+            assert_same_info(said, own, index, boxes)
+            np.testing.assert_array_equal(observations[index], observation)
+            assert (rewards[index], terminated[index]) == (reward, is_over)
+            assert vector.batch.length[index] == lengths[index]
+            assert vector.state(index) == env.state
+            np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
+    expected = {"won at the start", "won by closing"}
+    if vector.tables.is_served[1:].any():
+        expected.add("won by keeping")
+    if illegal_action != "raise":
+        expected.add("illegal where won")
+    assert met == expected
 
 
 def test_generator_equals_numpy() -> None:
@@ -261,6 +345,13 @@ def test_finished_episodes_and_no_reset() -> None:
         vector.step(np.zeros(2, dtype=int))
     with pytest.raises(ValueError, match="reset_mask"):
         vector.reset(options={"reset_mask": np.ones(3, dtype=bool)})
+    _, info = vector.reset(options={"reset_mask": terminated})
+    terminated[:] = False
+    assert info["_dice"].tolist() == [True, False]
+    fresh = GeneralaVectorEnv(2)
+    fresh.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(gym.error.ResetNeeded, match="not begun"):
+        fresh.step(np.zeros(2, dtype=int))
 
 
 def test_resumes_exactly_from_a_saved_state() -> None:
@@ -287,6 +378,13 @@ def test_resumes_exactly_from_a_saved_state() -> None:
     with pytest.raises(ValueError, match="card 3584 is not from 0 to 3583; is it of other rules"):
         resumed.set_state({**state, "state": foreign})
     np.testing.assert_array_equal(resumed.observe(), before)
+    over = state["state"].copy()
+    over[2, IS_OVER] = 1
+    with pytest.raises(ValueError, match=r"environments \[2\] are over"):
+        resumed.set_state({**state, "state": over})
+    # Masks are what the states allow, whatever was saved.
+    resumed.set_state({**state, "masks": np.ones_like(state["masks"])})
+    np.testing.assert_array_equal(resumed.action_masks(), state["masks"].astype(bool))
 
 
 def assert_equal_steps(left: Any, right: Any) -> None:
@@ -352,6 +450,13 @@ def test_bundles_refuse_what_the_kernel_would_misread() -> None:
     wrong: Any
     for wrong in (batch.state.astype(np.int64), np.asfortranarray(batch.state), batch.state[0]):
         with pytest.raises(TypeError, match="state: "):
+            bundle(batch._replace(state=wrong))
+    frozen = batch.state.copy()
+    frozen.flags.writeable = False
+    shifted = np.frombuffer(bytearray(4 * batch.state.size + 1), dtype=np.int32, offset=1)
+    assert not shifted.flags.aligned
+    for wrong in (frozen, shifted.reshape(batch.state.shape)):
+        with pytest.raises(TypeError, match="state: the kernel cannot write"):
             bundle(batch._replace(state=wrong))
 
 
