@@ -151,11 +151,21 @@ def lucky_generator() -> np.random.PCG64:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("illegal_action", ["raise", "penalty", "terminate"])
-@pytest.mark.parametrize("name", ["ruibal", "doble_fija", "clasica"])
-def test_rare_events_equal_single_environments(name: str, illegal_action: Any, mode: AutoresetMode) -> None:
-    """Throws that win at once wherever they fall, and illegal actions, in range and out of it."""
+@pytest.mark.parametrize(
+    ("name", "instant_win"),
+    [("ruibal", "perfect"), ("doble_fija", "perfect"), ("clasica", 40.0), ("clasica", "play_on")],
+)
+def test_rare_events_equal_single_environments(
+    name: str, instant_win: Any, illegal_action: Any, mode: AutoresetMode
+) -> None:
+    """Throws that win at once wherever they fall, the Doble bonus, and illegal actions, out of range too."""
     num_envs = 4
-    options: dict[str, Any] = {"variant": name, "illegal_action": illegal_action, "illegal_reward": -3.0}
+    options: dict[str, Any] = {
+        "variant": name,
+        "instant_win": instant_win,
+        "illegal_action": illegal_action,
+        "illegal_reward": -3.0,
+    }
     vector = GeneralaVectorEnv(num_envs, autoreset_mode=mode, **options)
     boxes = tuple(box.value for box in vector.variant.boxes)
     singles, rng = single_envs(num_envs, **options), np.random.default_rng(12)
@@ -201,6 +211,8 @@ def test_rare_events_equal_single_environments(name: str, illegal_action: Any, m
                     met.add("won by closing" if actions[index] >= 31 else "won by keeping")
                 if starts_won[index] and "illegal_action" in own:
                     met.add("illegal where won")
+            if env.state.players[0].bonus:
+                met.add("bonus")
             if is_over:
                 assert vector.batch.final_length[index] == lengths[index]
                 assert vector.batch.final_score[index] == own["final_score"]
@@ -218,11 +230,15 @@ def test_rare_events_equal_single_environments(name: str, illegal_action: Any, m
             assert vector.batch.length[index] == lengths[index]
             assert vector.state(index) == env.state
             np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
-    expected = {"won at the start", "won by closing"}
-    if vector.tables.is_served[1:].any():
-        expected.add("won by keeping")
-    if illegal_action != "raise":
-        expected.add("illegal where won")
+    if instant_win == "play_on":
+        expected = {"bonus"}
+    else:
+        expected = {"won at the start", "won by closing"}
+        if vector.tables.is_served[1:].any():
+            expected.add("won by keeping")
+        if illegal_action != "raise":
+            expected.add("illegal where won")
+        met.discard("bonus")
     assert met == expected
 
 
