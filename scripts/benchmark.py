@@ -464,6 +464,17 @@ def evaluation(effort: Effort) -> Section:
     return section
 
 
+_WITH_PEAK_MEMORY: Final = """\
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)"""
+"""Runs a command and says its peak memory in KiB.
+
+A small process in between: what Linux tells of a child begins with the size of the process it came from.
+"""
+
+
 def duel(effort: Effort) -> Section:
     """The two-player game solved: a card of five boxes here, the whole of ruibal by its command."""
     section = Section()
@@ -477,16 +488,13 @@ def duel(effort: Effort) -> Section:
     with tempfile.TemporaryDirectory() as store:
         command = [sys.executable, str(Path(__file__).with_name("solve.py")), "--players", "2", "--json"]
         command += ["--variant", "ruibal", "--store", store]
-        printed = Path(store) / "printed.json"
-        with printed.open("w") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
-            _, process.returncode, usage = os.wait4(process.pid, 0)
-        if process.returncode:
-            raise RuntimeError(f"{' '.join(command)} failed")
-        result = json.loads(printed.read_text(encoding="utf-8"))
+        done = subprocess.run(
+            [sys.executable, "-c", _WITH_PEAK_MEMORY, *command], check=True, capture_output=True, text=True
+        )
+        result, peak = json.loads(done.stdout), int(done.stderr.split()[-1])
         section.add("ruibal, the whole game", result["seconds"], "s")
         section.add("its values", result["num_values"] / result["seconds"], "values/s")
-        section.add("its peak memory", usage.ru_maxrss / 2**20, "GiB")
+        section.add("its peak memory", peak / 2**20, "GiB")
         section.add("opening it", seconds_of(partial(open_duel, "ruibal", store), effort), "s")
     return section
 
