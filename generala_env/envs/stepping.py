@@ -6,7 +6,8 @@ The numbers that it takes from the rules and from ``tables`` are frozen into it 
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -48,6 +49,15 @@ _MULTIPLIER_LOW: Final = np.uint64(0x4385DF649FCCF645)
 _TO_UNIT: Final = 2.0**-53
 
 _NONE: Final = 2**31 - 1  # no environment
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _inner(**options: Any) -> Callable[[_Function], _Function]:
+    """Compile what only compiled code calls: wrappers for Python would take a quarter of the compiling."""
+    options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    compiler: Callable[[_Function], _Function] = numba.njit(**options)
+    return compiler
 
 
 class Batch(NamedTuple):
@@ -228,20 +238,20 @@ def _opener(kind: type[Tables] | type[Batch]) -> Any:
 _open_tables, _open_batch = _opener(Tables), _opener(Batch)
 
 
-@numba.njit(cache=True, inline="always")
+@_inner(inline="always")
 def _natural(number: Any) -> Any:
     """Return a number that is not negative, and known as such: an index then needs no look at its sign."""
     return np.int64(np.uint32(number))
 
 
-@numba.njit(cache=True, inline="always")
+@_inner(inline="always")
 def _thrown(union: Any, rolled: Any, num_kept: Any, generators: Any, index: Any, kept: Any) -> Any:
     """Return the throw made by rolling the dice that are not kept."""
     fallen = _natural(rolled[_natural(num_kept[kept] + _roll(generators, index))])
     return _natural(union[kept, fallen])
 
 
-@numba.njit(cache=True, inline="always")
+@_inner(inline="always")
 def _roll(generators: Any, index: Any) -> Any:
     """Advance one PCG64 and return the roll that ``numpy.random.Generator.random`` would give."""
     high, low = generators[index, 0], generators[index, 1]
@@ -291,7 +301,7 @@ _copy_32_bytes, _copy_16_bytes, _copy_8_bytes, _copy_4_bytes, _copy_byte = (
 _multiply_8, _multiply_4, _multiply_1 = (_vector_instruction(ir.FloatType(), lanes, 2) for lanes in (8, 4, 1))
 
 
-@numba.njit(cache=True, forceinline=True)
+@_inner(forceinline=True)
 def _copy(to: Any, source: Any, size: Any) -> None:
     """Copy bytes between addresses; the last instruction copies some of them for the second time.
 
@@ -316,7 +326,7 @@ def _copy(to: Any, source: Any, size: Any) -> None:
             _copy_byte(to + at, source + at)
 
 
-@numba.njit(cache=True, forceinline=True)
+@_inner(forceinline=True)
 def _multiply(to: Any, source: Any, factor: Any, size: Any) -> None:
     """Write the products of two rows of float32 at addresses, as ``_copy`` copies."""
     if size >= 32:
@@ -354,7 +364,7 @@ class _Rows(NamedTuple):
     is_locked: bool
 
 
-@numba.njit(cache=True)
+@_inner()
 def _rows(tables: Tables) -> _Rows:
     number = tables.turn_rows.itemsize
     return _Rows(
@@ -376,7 +386,7 @@ def _rows(tables: Tables) -> _Rows:
     )
 
 
-@numba.njit(cache=True, forceinline=True)
+@_inner(forceinline=True)
 def _write_observation(
     to: Any, rows: _Rows, card: Any, status: Any, throw: Any, throw_number: Any, served: Any, kept: Any
 ) -> None:
@@ -394,7 +404,7 @@ def _write_observation(
     _copy(to, rows.dice + throw * rows.dice_size, rows.dice_size)
 
 
-@numba.njit(cache=True, forceinline=True)
+@_inner(forceinline=True)
 def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, kept: Any) -> None:
     """Gather the action mask of a game that goes on, at an address."""
     context = 0
@@ -407,7 +417,7 @@ def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, 
     _copy(to + NUM_KEEP_ACTIONS, rows.close + card * rows.close_size, rows.close_size)
 
 
-@numba.njit(cache=True)
+@_inner()
 def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
     """Offer nothing in a game that is over, and one action in one that the first throw has won."""
     found = is_over
@@ -418,7 +428,7 @@ def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
             found = True
 
 
-@numba.njit(cache=True, nogil=True)
+@_inner()
 def _step_range(
     start: Any,
     stop: Any,
@@ -607,7 +617,7 @@ def _step_range(
     return num_ended
 
 
-@numba.njit(cache=True, nogil=True)
+@_inner()
 def _first_illegal(start: Any, stop: Any, actions: Any, batch_at: Any, skips_over: Any) -> Any:
     """Return the first environment from ``start`` to ``stop - 1`` whose action is not legal, or ``_NONE``.
 
@@ -735,8 +745,9 @@ def step_parallel(
 
 
 @numba.njit(cache=True, nogil=True)
-def reset_chosen(chosen: Any, tables: Tables, batch: Batch) -> None:
-    """Begin new episodes in the chosen environments."""
+def reset_chosen(chosen: Any, tables_at: Any, batch_at: Any) -> None:
+    """Begin new episodes in the chosen environments; tables and batch are given as for ``step``."""
+    tables, batch = _open_tables(tables_at), _open_batch(batch_at)
     rolled, union, num_kept, is_served = tables.rolled, tables.union, tables.num_kept, tables.is_served
     five_equal, wins = tables.five_equal, tables.wins
     state, sheet, generator = batch.state, batch.sheet, batch.generator

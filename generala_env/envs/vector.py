@@ -266,7 +266,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._seed(seed, chosen)
         self._is_begun |= chosen
         self._has_begun = bool(self._is_begun.all())
-        reset_chosen(chosen, self.tables, self._batch)
+        reset_chosen(chosen, *self._bundled())
         observations = self.observe()
         return observations, self._info_of(self._batch.state, self._batch.score, self._batch.masks, chosen)
 
@@ -357,6 +357,12 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         """
         return self._advance(actions, self._nobody_asks)[0]
 
+    def _bundled(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the tables and the batch lie, for the kernel."""
+        if self._bundles is None:
+            self._bundles = bundle(self._tables), bundle(self._batch)
+        return self._bundles
+
     def _description(self, count: int) -> Description:
         return Description(
             np.empty((3, count), _FLOAT64),
@@ -381,12 +387,10 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         if self._autoreset_code == DISABLED and batch.terminated.any():
             over = np.flatnonzero(batch.terminated).tolist()
             raise gym.error.ResetNeeded(f"the episodes of environments {over} are over: call reset()")
-        if self._bundles is None:
-            self._bundles = bundle(self.tables), bundle(batch)
         observations: NDArray[np.float32] = np.empty(self._observations_shape, _FLOAT32)
         illegal_at, num_ended = (step if self.num_threads == 1 else step_parallel)(
             actions,
-            *self._bundles,
+            *self._bundled(),
             observations,
             self._final_observations,
             *description,
