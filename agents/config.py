@@ -233,7 +233,8 @@ class EvaluationConfig(Section):
     every: Count = 100_000
     """Steps between evaluations."""
     max_share_of_run: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """An evaluation that would take more than this share of the time so far is left out."""
+    """An evaluation that would take more than this share of the time so far is left out; with 1, none is,
+    and which agent is the best does not hang on the clock."""
     games: Annotated[int, Field(ge=2, le=10**8), WHOLE] = 2_000
     """Games of a sampled evaluation."""
     final_games: Annotated[int, Field(ge=2, le=10**8), WHOLE] = 20_000
