@@ -95,20 +95,17 @@ def _throw_tables() -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
     ``n`` kept dice is known from what falls beside ``n`` ones, and equal dice make equal throws.
     """
     after = next_throw_table()
+    digits = (NUM_DICE + 1) ** np.arange(NUM_FACES)
+    kinds = {code: index for index, code in enumerate((KEEP_COUNTS @ digits).tolist())}
     rolled = np.zeros((NUM_DICE, NUM_ORDERED_THROWS), dtype=np.int16)
     union = np.zeros((NUM_PARTIAL_KEEPS, NUM_KEEPS), dtype=np.uint8)
     for size in range(NUM_DICE):
         counts = THROW_COUNTS[after[KEEP_INDEX[(1,) * size]]].copy()
         counts[:, 0] -= size
-        codes = counts @ (NUM_DICE + 1) ** np.arange(NUM_FACES)
-        kinds = {code: index for index, code in enumerate(_KEEP_CODES.tolist())}
-        rolled[size] = [kinds[code] for code in codes.tolist()]
+        rolled[size] = [kinds[code] for code in (counts @ digits).tolist()]
         for keep in np.flatnonzero(size == KEEP_SIZES).tolist():
             union[keep, rolled[size]] = after[keep]
     return rolled.ravel(), union
-
-
-_KEEP_CODES: Final = KEEP_COUNTS @ (NUM_DICE + 1) ** np.arange(NUM_FACES)
 
 
 def make_tables(

@@ -58,15 +58,37 @@ from generala_env.rules.dice import (
 from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 
-_FLOAT64, _FLOAT32, _INT32, _INT8, _BOOL = map(
-    np.dtype, (np.float64, np.float32, np.int32, np.int8, np.bool_)
-)
-
 _AUTORESET_CODE: Final = {
     AutoresetMode.NEXT_STEP: NEXT_STEP,
     AutoresetMode.SAME_STEP: SAME_STEP,
     AutoresetMode.DISABLED: DISABLED,
 }
+
+
+def _info(
+    dice: NDArray[np.int8],
+    throw: NDArray[np.int32],
+    served: NDArray[np.bool_],
+    open_boxes: NDArray[np.bool_],
+    score: NDArray[np.float64],
+    action_mask: NDArray[np.int8],
+    present: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """Name the arrays as the single environment's ``info`` does; ``present`` tells whose they are."""
+    return {
+        "dice": dice,
+        "_dice": present,
+        "throw": throw,
+        "_throw": present,
+        "served": served,
+        "_served": present,
+        "open_boxes": open_boxes,
+        "_open_boxes": present,
+        "score": score,
+        "_score": present,
+        "action_mask": action_mask,
+        "_action_mask": present,
+    }
 
 
 class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]], NDArray[Any]]):
@@ -268,7 +290,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._has_begun = bool(self._is_begun.all())
         reset_chosen(chosen, *self._bundled())
         observations = self.observe()
-        return observations, self._info_of(self._batch.state, self._batch.score, self._batch.masks, chosen)
+        batch = self._batch
+        return observations, self._info_of(batch.state, batch.score, batch.masks.copy(), chosen)
 
     def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
         mask = (options or {}).get("reset_mask")
@@ -302,8 +325,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
 
     def observe(self) -> NDArray[np.float32]:
         """Return the observations of the present states; (num_envs, size) float32."""
-        observations = np.empty((self.num_envs, self.layout.size), dtype=np.float32)
-        write_all(self._batch.state, self.tables, observations, self._batch.masks)
+        observations = np.empty(self._observations_shape, dtype=np.float32)
+        write_all(self._batch.state, self._tables, observations, self._batch.masks)
         return observations
 
     # --- step ---------------------------------------------------------------------------
@@ -324,21 +347,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         description = self._description(self.num_envs)
         observations, num_ended = self._advance(actions, description)
         numbers, flags, throw, dice, open_boxes, masks = description
-        present = flags[PRESENT]
-        info = {
-            "dice": dice,
-            "_dice": present,
-            "throw": throw,
-            "_throw": present,
-            "served": flags[ALL_THROWN],
-            "_served": present,
-            "open_boxes": open_boxes,
-            "_open_boxes": present,
-            "score": numbers[SCORES],
-            "_score": present,
-            "action_mask": masks,
-            "_action_mask": present,
-        }
+        info = _info(dice, throw, flags[ALL_THROWN], open_boxes, numbers[SCORES], masks, flags[PRESENT])
         if num_ended and self._autoreset_code != SAME_STEP:
             info["instant_win"], info["final_score"] = flags[WON], numbers[FINAL_SCORES]
             info["_instant_win"] = info["_final_score"] = flags[ENDED]
@@ -365,12 +374,12 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
 
     def _description(self, count: int) -> Description:
         return Description(
-            np.empty((3, count), _FLOAT64),
-            np.empty((6, count), _BOOL),
-            np.empty(count, _INT32),
-            np.empty((count, NUM_DICE), _INT8),
-            np.empty((count, self._num_boxes), _BOOL),
-            np.empty((count, self._num_actions), _INT8),
+            np.empty((3, count), dtype=np.float64),
+            np.empty((6, count), dtype=np.bool_),
+            np.empty(count, dtype=np.int32),
+            np.empty((count, NUM_DICE), dtype=np.int8),
+            np.empty((count, self._num_boxes), dtype=np.bool_),
+            np.empty((count, self._num_actions), dtype=np.int8),
         )
 
     def _advance(self, actions: NDArray[Any], description: Description) -> tuple[NDArray[np.float32], int]:
@@ -387,7 +396,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         if self._autoreset_code == DISABLED and batch.terminated.any():
             over = np.flatnonzero(batch.terminated).tolist()
             raise gym.error.ResetNeeded(f"the episodes of environments {over} are over: call reset()")
-        observations: NDArray[np.float32] = np.empty(self._observations_shape, _FLOAT32)
+        observations = np.empty(self._observations_shape, dtype=np.float32)
         illegal_at, num_ended = (step if self.num_threads == 1 else step_parallel)(
             actions,
             *self._bundled(),
@@ -416,16 +425,16 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         masks: NDArray[np.int8],
         present: NDArray[np.bool_],
     ) -> dict[str, Any]:
-        """Return what the single environment's ``info`` says of each state, as arrays."""
-        described = {
-            "dice": THROW_DICE.take(state[:, THROW], axis=0),
-            "throw": state[:, THROW_NUMBER].copy(),
-            "served": state[:, SERVED].astype(bool),
-            "open_boxes": self.tables.card_open_boxes.take(state[:, CARD], axis=0),
-            "score": score.copy(),
-            "action_mask": masks.copy(),
-        }
-        return {**described, **{f"_{name}": present for name in described}}
+        """Return what ``info`` says of each state; of the arguments, it holds ``masks`` and ``present``."""
+        return _info(
+            THROW_DICE.take(state[:, THROW], axis=0),
+            state[:, THROW_NUMBER].copy(),
+            state[:, SERVED].astype(bool),
+            self._tables.card_open_boxes.take(state[:, CARD], axis=0),
+            score.copy(),
+            masks,
+            present,
+        )
 
     def _add_what_is_rare(self, info: dict[str, Any], description: Description) -> None:
         """Add the illegal actions, and what ended within this step."""

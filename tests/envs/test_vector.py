@@ -18,6 +18,7 @@ from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.stepping import BONUS, IS_OVER, bundle, encode, pcg64_words
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, IllegalActionError
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import next_throw_table
 
@@ -56,6 +57,21 @@ def assert_same_info(
             assert not vector[name][index], name
 
 
+def without_ends(info: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what ``info`` holds of the episodes that ended within a step."""
+    return {key: value for key, value in info.items() if key.lstrip("_") not in ("final_obs", "final_info")}
+
+
+def assert_same_reset(vector: GeneralaVectorEnv, singles: list[GeneralaEnv], over: NDArray[np.bool_]) -> None:
+    """Reset the environments that are over, and the single ones with them."""
+    boxes = tuple(box.value for box in vector.variant.boxes)
+    observations, info = vector.reset(options={"reset_mask": over})
+    for index in np.flatnonzero(over).tolist():
+        observation, own = singles[index].reset()
+        np.testing.assert_array_equal(observations[index], observation)
+        assert_same_info(info, own, index, boxes)
+
+
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("mode", MODES)
 def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
@@ -74,11 +90,7 @@ def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
     episodes = 0
     for _ in range(70):
         if mode is AutoresetMode.DISABLED and over.any():
-            observations, info = vector.reset(options={"reset_mask": over})
-            for index in np.flatnonzero(over).tolist():
-                observation, own = singles[index].reset()
-                np.testing.assert_array_equal(observations[index], observation)
-                assert_same_info(info, own, index, boxes)
+            assert_same_reset(vector, singles, over)
             over[:] = False
         masks = vector.action_masks()
         actions = keeping_actions(masks, rng)
@@ -100,8 +112,7 @@ def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
             np.testing.assert_array_equal(observations[index], expected[0])
             assert rewards[index] == expected[1]
             assert terminated[index] == expected[2]
-            said = {key: value for key, value in info.items() if key.lstrip("_") not in ENDS}
-            assert_same_info(said, own, index, boxes)
+            assert_same_info(without_ends(info), own, index, boxes)
             np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
             assert vector.state(index) == env.state
         episodes += int(terminated.sum())
@@ -140,10 +151,6 @@ def test_options_equal_single_environments(canonical: bool, instant_win: Any, bl
                 np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
 
 
-ENDS = ("final_obs", "final_info")
-"""What ``info`` holds of the episodes that ended within a step."""
-
-
 def lucky_generator() -> np.random.PCG64:
     """Return a generator whose next draw throws five equal dice."""
     return np.random.PCG64(np.random.SeedSequence(SEED_OF_A_WIN_AT_RESET))
@@ -180,11 +187,7 @@ def test_rare_events_equal_single_environments(
             vector.batch.generator[index] = pcg64_words(lucky_generator())
             singles[index].np_random = np.random.Generator(lucky_generator())
         if mode is AutoresetMode.DISABLED and over.any():
-            observations, info = vector.reset(options={"reset_mask": over})
-            for index in np.flatnonzero(over).tolist():
-                observation, own = singles[index].reset()
-                np.testing.assert_array_equal(observations[index], observation)
-                assert_same_info(info, own, index, boxes)
+            assert_same_reset(vector, singles, over)
             lengths[over] = 0
             over[:] = False
         is_reset = over & (mode is AutoresetMode.NEXT_STEP)
@@ -208,7 +211,7 @@ def test_rare_events_equal_single_environments(
                 observation, reward, is_over, _, own = env.step(int(actions[index]))
                 lengths[index] += 1
                 if own.get("instant_win") and not starts_won[index]:
-                    met.add("won by closing" if actions[index] >= 31 else "won by keeping")
+                    met.add("won by closing" if actions[index] >= NUM_KEEP_ACTIONS else "won by keeping")
                 if starts_won[index] and "illegal_action" in own:
                     met.add("illegal where won")
             if env.state.players[0].bonus:
@@ -223,8 +226,7 @@ def test_rare_events_equal_single_environments(
                 observation, own = env.reset()
                 lengths[index] = 0
             # What ended an episode within the step stands beside what is said of the new one.
-            said = {key: value for key, value in info.items() if key.lstrip("_") not in ENDS}
-            assert_same_info(said, own, index, boxes)
+            assert_same_info(without_ends(info), own, index, boxes)
             np.testing.assert_array_equal(observations[index], observation)
             assert (rewards[index], terminated[index]) == (reward, is_over)
             assert vector.batch.length[index] == lengths[index]
