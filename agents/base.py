@@ -1,24 +1,17 @@
-"""The ``Agent`` protocol, and the registry that makes agents by name."""
+"""The ``Agent`` protocol: what every agent that plays alone is."""
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout, observation_layout
-from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch, compile_variant
-from generala_env.rules.variants import Variant
-
-
-class AgentError(ValueError):
-    """An agent that cannot be made: unknown, broken, or made for other rules."""
+from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
 
 
 class Agent(ABC):
@@ -115,71 +108,12 @@ class AgentRequest:
         compiled: The tables of the variant it will play.
         instant_win: How the one-player game treats a served Generala that wins.
         seed: Seed of whatever the agent draws.
+        num_players: How many play.
+        store: Folder of solved two-player games; ``None`` is the default place.
     """
 
     compiled: CompiledVariant
     instant_win: InstantWin = "perfect"
     seed: int | None = None
-
-
-AgentFactory = Callable[[AgentRequest], Agent]
-
-_REGISTRY: Final[dict[str, AgentFactory]] = {}
-
-
-def register_agent(name: str) -> Callable[[AgentFactory], AgentFactory]:
-    """Return a decorator that puts a factory into the registry.
-
-    Raises:
-        ValueError: The name is taken.
-    """
-    if name in _REGISTRY:
-        raise ValueError(f"agent {name!r} is registered already")
-
-    def decorate(factory: AgentFactory) -> AgentFactory:
-        _REGISTRY[name] = factory
-        return factory
-
-    return decorate
-
-
-def agent_names() -> tuple[str, ...]:
-    """Return the names in the registry."""
-    import agents.baselines  # noqa: F401 - fills the registry
-
-    return tuple(sorted(_REGISTRY))
-
-
-def make_agent(
-    spec: str | Path,
-    variant: str | Variant | CompiledVariant,
-    *,
-    instant_win: InstantWin = "perfect",
-    seed: int | None = None,
-) -> Agent:
-    """Make an agent from its name, or load a trained one from its run folder or file.
-
-    Args:
-        spec: A name of the registry, or a path.
-        variant: The rules it is to play.
-        instant_win: How the one-player game treats a served Generala that wins.
-        seed: Seed of whatever the agent draws.
-
-    Raises:
-        AgentError: There is no such agent, its files are broken, or it plays other rules.
-    """
-    names = agent_names()
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
-    request = AgentRequest(compiled, instant_win, seed)
-    if str(spec) in names:
-        return _REGISTRY[str(spec)](request)
-    path = Path(spec)
-    if path.exists():
-        from agents.saving import load_agent
-
-        return load_agent(path, request)
-    near = difflib.get_close_matches(str(spec), names, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise AgentError(
-        f"agent: {str(spec)!r} is neither a known agent nor a run folder; {hint}known: {', '.join(names)}"
-    )
+    num_players: int = 1
+    store: Path | None = None

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from agents.base import AgentError
+from agents.errors import AgentError, UsageError
 from generala_env.rules.compiled import InstantWin
 from generala_env.rules.variants import (
     DEFAULT_VARIANT,
@@ -27,10 +27,6 @@ from generala_env.rules.variants import (
 )
 
 EXIT_BAD_INPUT = 2
-
-
-class UsageError(Exception):
-    """Bad input that is best told in one line."""
 
 
 def program(name: str) -> str:

@@ -20,5 +20,5 @@ register(
 register(
     id="generala_env/GeneralaDuel-v0",
     entry_point="generala_env.envs.duel:GeneralaDuelEnv",
-    vector_entry_point="generala_env.envs.duel:GeneralaDuelVectorEnv",
+    vector_entry_point="generala_env.envs.duel_vector:GeneralaDuelVectorEnv",
 )

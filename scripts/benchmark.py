@@ -39,14 +39,15 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import generala_env
-from agents.base import make_agent
-from agents.cli import UsageError, positive_int, print_json, run_command
-from agents.config import CONFIG_FOLDER, load_config
-from agents.dqn import MaskableDQN
-from agents.evaluation import exact_evaluation
-from agents.learners import make_learner
-from agents.ppo import PPO
-from agents.vec_env import GeneralaVecEnv
+from agents.cli import positive_int, print_json, run_command
+from agents.config.loading import CONFIG_FOLDER, load_config
+from agents.errors import UsageError
+from agents.evaluation.exact import exact_evaluation
+from agents.learning.dqn import MaskableDQN
+from agents.learning.learners import make_learner
+from agents.learning.ppo import PPO
+from agents.learning.vec_env import GeneralaVecEnv
+from agents.registry import make_agent
 from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, compile_variant

@@ -15,8 +15,10 @@ import matplotlib as mpl
 from rich.console import Console
 from rich.table import Table
 
-from agents.cli import UsageError, positive_int, print_json, run_command
-from agents.comparison import (
+from agents.cli import positive_int, print_json, run_command
+from agents.errors import UsageError
+from agents.evaluation.figures import intervals_figure, learning_curves_figure
+from agents.runs.comparison import (
     DEFAULT_CONFIDENCE,
     DEFAULT_RESAMPLES,
     Group,
@@ -26,7 +28,6 @@ from agents.comparison import (
     group_runs,
     learning_curve,
 )
-from agents.figures import intervals_figure, learning_curves_figure
 
 PLOT_FORMATS = ("png", "svg")
 
@@ -117,7 +118,7 @@ def _print_table(result: dict[str, Any], console: Console) -> None:
 
 
 def _write(groups: Sequence[Group], result: dict[str, Any], folder: Path, confidence: float) -> list[Path]:
-    from agents.saving import replacing, write_json, write_text
+    from generala_env.files import replacing, write_json, write_text
 
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "comparison.json", result)

@@ -15,19 +15,20 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
-from agents.base import Agent, agent_names, make_agent
-from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
-from agents.evaluation import (
+from agents.base import Agent
+from agents.cli import add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.errors import UsageError
+from agents.evaluation.exact import exact_evaluation, exact_summary
+from agents.evaluation.sampled import (
     DEFAULT_GAMES,
     EVALUATION_SEED,
     SampledGames,
-    exact_evaluation,
-    exact_summary,
     paired_difference,
     play_games,
     sampled_summary,
 )
-from agents.run_folder import RunRules, read_rules
+from agents.registry import agent_names, make_agent
+from agents.runs.folder import RunRules, read_rules
 from generala_env.rules.compiled import InstantWin
 from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import DEFAULT_VARIANT
@@ -99,7 +100,7 @@ def _rules_of(path: Path) -> RunRules:
     """Return the game that a run folder, or an agent in a file, was trained on."""
     if path.is_dir():
         return read_rules(path)
-    from agents.saving import read_agent
+    from agents.saving.agent_files import read_agent
 
     blueprint, _ = read_agent(path)
     return RunRules(blueprint.variant, cast(InstantWin, blueprint.instant_win))
@@ -283,8 +284,8 @@ def _evaluate_exactly(
 
 
 def _write_report(agent: Agent, arguments: argparse.Namespace, rules: RunRules) -> ExactEvaluation:
-    from agents.report import REPORT_BLUNDERS, render_report
-    from agents.saving import write_text
+    from agents.evaluation.report import REPORT_BLUNDERS, render_report
+    from generala_env.files import write_text
 
     evaluation = _evaluate_exactly(agent, arguments, rules, max(REPORT_BLUNDERS, arguments.blunders))
     page = render_report(

@@ -11,10 +11,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
-from agents.evaluation import EVALUATION_SEED
-from agents.match import compare_agents
-from agents.opponents import make_seat_agent, seat_agent_names
+from agents.cli import add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.errors import UsageError
+from agents.evaluation.sampled import EVALUATION_SEED
+from agents.matches.match import compare_agents
+from agents.registry import agent_names, make_agent
 from generala_env.envs.dealing import FirstSeat
 
 DEFAULT_GAMES = 10_000
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         required=True,
         metavar="AGENT",
-        help=f"two or more names or run folders; names: {', '.join(seat_agent_names())}",
+        help=f"two or more names or run folders; names: {', '.join(agent_names(2))}",
     )
     add_variant_arguments(parser)
     parser.add_argument(
@@ -84,7 +85,7 @@ def run_match(arguments: argparse.Namespace) -> dict[str, Any]:
     if not 2 <= num_seats <= num_agents:
         raise UsageError(f"--seats: {num_seats} is not from 2 to the number of agents, {num_agents}")
     agents = [
-        make_seat_agent(
+        make_agent(
             name,
             variant,
             num_players=num_seats,

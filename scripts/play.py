@@ -11,11 +11,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from agents.cli import UsageError, add_variant_arguments, print_json, program, run_command, variant_from
-from agents.game_record import GameRecord, Table
-from agents.opponents import seat_agent_names
-from agents.play import Adviser, Leave, Screen, TerminalGame, replay, review, review_json, seat_names
-from agents.play_words import text
+from agents.cli import add_variant_arguments, print_json, program, run_command, variant_from
+from agents.errors import UsageError
+from agents.registry import agent_names
+from agents.terminal.advice import Adviser
+from agents.terminal.game import Leave, TerminalGame, seat_names
+from agents.terminal.record import GameRecord, Table
+from agents.terminal.review import replay, review, review_json
+from agents.terminal.screen import Screen
+from agents.terminal.words import text
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.names import DiceSkin, Language
 
@@ -36,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         default=["me", "solo_optimal"],
         metavar="WHO",
         help="who plays, in seat order: me or me:NAME for people, else an agent "
-        f"({', '.join(seat_agent_names())}) or a run folder (default: me solo_optimal)",
+        f"({', '.join(agent_names(2))}) or a run folder (default: me solo_optimal)",
     )
     parser.add_argument(
         "--lang",

@@ -19,9 +19,10 @@ import psutil
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agents.base import make_agent
-from agents.cli import UsageError, positive_int, print_json, run_command
-from agents.saving import read_agent
+from agents.cli import positive_int, print_json, run_command
+from agents.errors import UsageError
+from agents.registry import make_agent
+from agents.saving.agent_files import read_agent
 from generala_env.envs.stepping import CARD, IS_WON, THROW_NUMBER
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules.actions import NUM_KEEP_ACTIONS

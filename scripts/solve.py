@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from agents.base import AgentError, make_agent
-from agents.cli import UsageError, add_variant_arguments, positive_int, print_json, run_command, variant_from
-from agents.duel_study import study_duel
-from agents.evaluation import agent_policy
+from agents.cli import add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.errors import AgentError, UsageError
+from agents.evaluation.exact import agent_policy
+from agents.matches.duel_study import study_duel
+from agents.registry import make_agent
 from generala_env.rules.actions import Close, action_of
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.dice import select
@@ -26,7 +27,7 @@ from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelSolution, LayerSolver, open_duel, solve_duel, solve_layer_here
 from generala_env.solver.duel_policies import solve_policies
 from generala_env.solver.duel_ray import LOCAL, ray_solver
-from generala_env.solver.evaluation import Policy
+from generala_env.solver.policy_turns import Policy
 from generala_env.solver.position import POSITION_HELP, PositionError, parse_position
 from generala_env.solver.solo import solve_solo
 from generala_env.solver.storage import StoreError, default_store

@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from agents.cli import UsageError, positive_int, print_json, program, run_command
-from agents.config import ResolvedConfig, config_schema, load_config
+from agents.cli import positive_int, print_json, program, run_command
+from agents.config.explaining import config_schema
+from agents.config.loading import ResolvedConfig, load_config
+from agents.errors import UsageError
 
 EXIT_FAILED = 1
 EPILOG = """\
@@ -120,7 +122,9 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 def _train(arguments: argparse.Namespace, resolved: ResolvedConfig | None) -> tuple[Path, dict[str, Any]]:
     # Training pulls in torch; a mistyped key should not wait for it.
-    from agents.training import TrainingRun, create_run_folder, locked, open_run_folder, prepare
+    from agents.runs.folder import create_run_folder, open_run_folder
+    from agents.runs.lock import locked
+    from agents.runs.training import TrainingRun, prepare
 
     if resolved is None:
         folder = arguments.resume
@@ -194,7 +198,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     "checkpoints; nothing was written"
                 )
             return 0
-    from agents.training import Interrupted, TrainingError
+    from agents.runs.training import Interrupted
+    from agents.runs.watch import TrainingError
 
     try:
         folder, result = _train(arguments, resolved)

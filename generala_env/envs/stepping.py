@@ -18,8 +18,8 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
+from generala_env.envs.kernel_tables import KEEP_ROW, Tables
 from generala_env.envs.solo import ILLEGAL_ACTIONS
-from generala_env.envs.tables import KEEP_ROW, Tables
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import (

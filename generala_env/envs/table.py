@@ -14,15 +14,8 @@ from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
-from generala_env.envs.dealing import (
-    DealtGame,
-    FirstSeat,
-    check_reward,
-    how_ended,
-    key_from,
-    only_action,
-    outcome_rewards,
-)
+from generala_env.envs.dealing import DealtGame, FirstSeat, key_from, only_action
+from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards
 from generala_env.envs.rendering import render_text
 from generala_env.envs.table_observation import table_batch, table_layout
 from generala_env.rules.compiled import compile_variant

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from generala_env.envs.kernel_tables import Tables, make_tables
 from generala_env.envs.solo import ILLEGAL_ACTIONS, GeneralaEnv, IllegalAction
 from generala_env.envs.stepping import (
     ALL_THROWN,
@@ -44,7 +45,6 @@ from generala_env.envs.stepping import (
     step_parallel,
     write_all,
 )
-from generala_env.envs.tables import Tables, make_tables
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import (
     KEEPS,

@@ -11,23 +11,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_variant
-from generala_env.rules.dice import (
-    EMPTY_KEEP,
-    IS_FIVE_EQUAL,
-    KEEP_OF_MASK,
-    NUM_PARTIAL_KEEPS,
-    NUM_THROWS,
-    THROWS_PER_TURN,
-)
+from generala_env.rules.compiled import CompiledVariant, compile_variant
 from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelSolution, LayerTask, solve_duel, solve_layer_here
 from generala_env.solver.duel_kernels import (
@@ -37,129 +27,7 @@ from generala_env.solver.duel_kernels import (
     lowest_difference,
     pair_offset,
 )
-from generala_env.solver.evaluation import STATES_AT_ONCE, Policy, answer_of, throw_dice, throws_at
-
-
-class TurnOutcomes(NamedTuple):
-    """How the turns of a policy end, by card.
-
-    Attributes:
-        wins: (C,) float64, the probability of an instant win within the turn.
-        start: (C + 1,) int64, where the outcomes of each card start in the following.
-        after: (N,) int64, the card after the turn; ascending, and then by points, within a card.
-        points: (N,) int64, what the closed box paid.
-        probability: (N,) float64.
-    """
-
-    wins: NDArray[np.float64]
-    start: NDArray[np.int64]
-    after: NDArray[np.int64]
-    points: NDArray[np.int64]
-    probability: NDArray[np.float64]
-
-    def of(self, card: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return cards after the turn, points and probabilities of one card."""
-        where = slice(self.start[card], self.start[card + 1])
-        return self.after[where], self.points[where], self.probability[where]
-
-
-@numba.njit(cache=True)
-def _follow(
-    local: NDArray[np.int64],
-    throw: NDArray[np.int64],
-    served: NDArray[np.int64],
-    mass: NDArray[np.float64],
-    actions: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    keep_of_mask: NDArray[np.int16],
-    keep_mass: NDArray[np.float64],
-    closing: NDArray[np.float64],
-) -> None:
-    """Move the mass of each row to the keeps (cards, 210) and closings (cards, B, 2, 252) it chooses."""
-    is_random = probabilities.shape[1] > 0
-    num_actions = NUM_KEEP_ACTIONS + closing.shape[1]
-    for row in range(len(local)):
-        first, last = (0, num_actions) if is_random else (actions[row], actions[row] + 1)
-        for action in range(first, last):
-            moved = mass[row] * (probabilities[row, action] if is_random else 1.0)
-            if action < NUM_KEEP_ACTIONS:
-                keep_mass[local[row], keep_of_mask[throw[row], action]] += moved
-            else:
-                closing[local[row], action - NUM_KEEP_ACTIONS, served[row], throw[row]] += moved
-
-
-def turn_outcomes(
-    compiled: CompiledVariant,
-    policy: Policy,
-    *,
-    states_at_once: int = STATES_AT_ONCE,
-    progress: str | None = None,
-) -> TurnOutcomes:
-    """Follow a policy through a turn on every card.
-
-    Args:
-        compiled: The tables of the variant.
-        policy: Asked once about every decision that it can meet on any card; its answer must depend on
-            nothing but the decision.
-        states_at_once: About how many decisions to ask about in one call.
-        progress: The label of a progress bar; ``None`` shows none.
-
-    Raises:
-        ValueError: The policy's answers have a wrong shape, or are no probabilities.
-    """
-    throws = [throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
-    cards = np.flatnonzero(compiled.num_open > 0)
-    at_once = max(1, states_at_once // max(len(one.throw) for one in throws))
-    wins = np.zeros(compiled.num_cards)
-    found: list[NDArray[np.int64]] = []
-    shares: list[NDArray[np.float64]] = []
-    with tqdm(total=len(cards), unit="card", desc=progress, disable=progress is None, leave=False) as bar:
-        for first in range(0, len(cards), at_once):
-            chunk = cards[first : first + at_once]
-            closing = np.zeros((len(chunk), compiled.num_boxes, 2, NUM_THROWS))
-            keep_mass = np.zeros((len(chunk), NUM_PARTIAL_KEEPS))
-            keep_mass[:, EMPTY_KEEP] = 1.0
-            for number, at in enumerate(throws, start=1):
-                mass = np.zeros((len(chunk), len(at.throw)))
-                throw_dice(at, keep_mass, mass)
-                keep_mass = np.zeros_like(keep_mass)
-                is_won = compiled.instant_win[chunk][:, None] & ((at.served == 1) & IS_FIVE_EQUAL[at.throw])
-                wins[chunk] += (mass * is_won).sum(axis=1)
-                mass[is_won] = 0.0
-                local, place = np.nonzero(mass)
-                if not len(local):
-                    break
-                batch = TurnBatch(
-                    chunk[local],
-                    at.throw[place],
-                    np.full(len(local), number),
-                    at.served[place].astype(np.bool_),
-                    at.kept[place],
-                )
-                actions, probabilities, _ = answer_of(policy, batch, compiled.action_masks(batch))
-                _follow(
-                    local,
-                    batch.throw,
-                    at.served[place],
-                    mass[local, place],
-                    actions,
-                    probabilities,
-                    KEEP_OF_MASK,
-                    keep_mass,
-                    closing,
-                )
-            local, box, served, throw = np.nonzero(closing)
-            status = compiled.card_status[chunk[local]]
-            points = compiled.points[status, box, served, throw].astype(np.int64)
-            after = compiled.next_card(chunk[local], box, served, throw).astype(np.int64)
-            rows, where = np.unique(np.stack([chunk[local], after, points]), axis=1, return_inverse=True)
-            found.append(rows)
-            weights = closing[local, box, served, throw]
-            shares.append(np.bincount(where.reshape(-1), weights=weights).astype(np.float64))
-            bar.update(len(chunk))
-    card, after, points = np.concatenate(found, axis=1)
-    start = np.searchsorted(card, np.arange(compiled.num_cards + 1))
-    return TurnOutcomes(wins, start, after, points, np.concatenate(shares))
+from generala_env.solver.policy_turns import Policy, TurnOutcomes, turn_outcomes
 
 
 def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes | None:

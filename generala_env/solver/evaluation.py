@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numba
@@ -38,25 +37,18 @@ from generala_env.rules.dice import (
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROWS_PER_TURN,
-    throw_probabilities_after,
 )
+from generala_env.solver.policy_turns import STATES_AT_ONCE, Policy, answer_of, throw_dice, throws_at
 from generala_env.solver.solo import ActionValues, SoloSolution, solve_solo
 
 MISTAKE_KINDS: Final = ("wrong_keep", "closed_early", "wrong_box", "rolled_on")
 """Kept the wrong dice; closed a box where keeping was right; closed the wrong box; kept dice
 where closing was right."""
 
-STATES_AT_ONCE: Final = 32_768
-"""How many decisions a policy is asked about in one call, about."""
-
 DEFAULT_BLUNDERS: Final = 20
 
 GRAVE_FREQUENCY: Final = 1e-4
 """A decision met in fewer games than this is no candidate for the gravest mistakes."""
-
-Policy = Callable[[TurnBatch, NDArray[np.bool_]], NDArray[Any]]
-"""From decisions and their masks, (batch, num_actions) bool, to actions, (batch,) integer, or to
-the probabilities of the actions, (batch, num_actions) float."""
 
 
 @dataclass(frozen=True)
@@ -293,94 +285,6 @@ def _priced(
         lost,
     )
     return best, lost
-
-
-class TurnThrows(NamedTuple):
-    """The throws that a card can meet at one throw number, and how keeps lead to them.
-
-    Attributes:
-        throw: (P,) int64, the dice on the table.
-        kept: (P,) int64, the dice locked; 0 where dice are free.
-        served: (P,) int64, whether closing counts as served.
-        start: (211,) int64, where each keep's entries start in the following two.
-        reached: (4116,) int64, throws a keep leads to, as rows of the above.
-        probability: (4116,) float64.
-    """
-
-    throw: NDArray[np.int64]
-    kept: NDArray[np.int64]
-    served: NDArray[np.int64]
-    start: NDArray[np.int64]
-    reached: NDArray[np.int64]
-    probability: NDArray[np.float64]
-
-
-@cache
-def _transitions() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return every keep of up to four dice, each throw after it, and its probability; (4116,) each."""
-    table = np.array([throw_probabilities_after(keep) for keep in range(NUM_PARTIAL_KEEPS)])
-    keep, throw = np.nonzero(table)
-    return keep, throw, table[keep, throw]
-
-
-def throws_at(compiled: CompiledVariant, throw_number: int) -> TurnThrows:
-    """Return the throws that a card can meet at a throw number, from 1."""
-    keep, throw, probability = _transitions()
-    served = compiled.is_served[throw_number - 1, (keep == EMPTY_KEEP).astype(np.intp)].astype(np.int64)
-    # What tells two keeps apart once the dice have fallen: the locked dice, or only the service.
-    locked = keep if compiled.variant.is_locked else np.zeros_like(keep)
-    states, reached = np.unique(np.stack([served, locked, throw]), axis=1, return_inverse=True)
-    start = np.searchsorted(keep, np.arange(NUM_PARTIAL_KEEPS + 1))
-    return TurnThrows(
-        states[2].copy(), states[1].copy(), states[0].copy(), start, reached.reshape(-1), probability
-    )
-
-
-@numba.njit(cache=True)
-def throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
-    """Spread mass (cards, 210) on keeps over the throws after them, into (cards, P)."""
-    for row in range(keep_mass.shape[0]):
-        for keep in range(keep_mass.shape[1]):
-            if keep_mass[row, keep] == 0.0:
-                continue
-            for entry in range(throws.start[keep], throws.start[keep + 1]):
-                mass[row, throws.reached[entry]] += keep_mass[row, keep] * throws.probability[entry]
-
-
-def answer_of(
-    policy: Policy, batch: TurnBatch, masks: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """Ask a policy about a batch of decisions.
-
-    Returns:
-        Actions (batch,) or probabilities (batch, num_actions), the other of them empty, and how many
-        answers were not legal; the lowest legal action takes their place.
-
-    Raises:
-        ValueError: The answers have a wrong shape, or are no probabilities.
-    """
-    answer = np.asarray(policy(batch, masks))
-    rows = np.arange(len(masks))
-    lowest = masks.argmax(axis=1)
-    if answer.ndim == 1:
-        if answer.shape != rows.shape or not np.issubdtype(answer.dtype, np.integer):
-            raise ValueError(f"policy: {answer.dtype} of shape {answer.shape} are not ({len(rows)},) actions")
-        within = (answer >= 0) & (answer < masks.shape[1])
-        legal = within & masks[rows, np.where(within, answer, 0)]
-        actions = np.where(legal, answer, lowest).astype(np.int64)
-        return actions, np.empty((len(rows), 0)), int((~legal).sum())
-    if answer.shape != masks.shape:
-        raise ValueError(f"policy: probabilities of shape {answer.shape} are not {masks.shape}")
-    answer = answer.astype(np.float64)
-    total = answer.sum(axis=1, keepdims=True)
-    # Single precision and a soft-max over 40 actions stay far within this.
-    if not (answer >= 0).all() or not np.allclose(total, 1.0, atol=1e-3):
-        raise ValueError("policy: its answer is not made of probabilities: rows must sum to 1")
-    answer /= total
-    illegal = np.where(masks, 0.0, answer).sum(axis=1)
-    answer = np.where(masks, answer, 0.0)
-    answer[rows, lowest] += illegal
-    return np.empty(0, dtype=np.int64), answer, int((illegal > 0).sum())
 
 
 class _Lost(NamedTuple):

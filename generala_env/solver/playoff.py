@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 from typing import Any, Final
 
 import numpy as np
@@ -21,12 +22,13 @@ from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_vari
 from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.rules.playoff import playoff_tables
 from generala_env.rules.variants import Variant
-from generala_env.solver.turn import keep_union_table, solve_turn
+from generala_env.solver.turn import closing_masses, keep_union_table, solve_turn, throws_after_keeps
 
 NOTHING_YET: Final = -1
 """The first player's result while that player has not finished."""
 
 _PRECISION: Final = 1e-15
+
 _MOST_ROUNDS: Final = 10_000
 
 
@@ -154,3 +156,93 @@ def _solve(compiled: CompiledVariant) -> Playoff:
     else:
         raise RuntimeError(f"the playoff of {variant.name} has not converged: last change {change}")
     return Playoff(compiled, value, points, tables.box.astype(np.int64), results, closing, keeps, turns)
+
+
+@dataclass(frozen=True)
+class PlayoffTurn:
+    """A playoff turn solved for whatever its points are worth.
+
+    Attributes:
+        value: What the turn is worth.
+        worth: (P,) float64, what each number of points is worth.
+        keep_values: (2, 210) float64, value of every keep after the first and second throw.
+        distribution: (P,) float64, probability of making each number of points; what is
+            missing to 1 is the probability of an instant win.
+    """
+
+    value: float
+    worth: NDArray[np.float64]
+    keep_values: NDArray[np.float64]
+    distribution: NDArray[np.float64]
+
+
+def solve_playoff_turn(
+    compiled: CompiledVariant, worth: NDArray[np.float64], win_value: float
+) -> PlayoffTurn:
+    """Solve a playoff turn exactly.
+
+    Args:
+        compiled: The variant's tables.
+        worth: (P,) float64, what each number of points is worth; ``P`` is one more than the
+            most a playoff turn can make.
+        win_value: What an instant win is worth.
+    """
+    tables = playoff_tables(compiled.variant)
+    closing = np.ascontiguousarray(worth[tables.points], dtype=np.float64)
+    keep_values = np.empty((2, NUM_PARTIAL_KEEPS))
+    wins = bool(compiled.instant_win[0])
+    value = solve_turn(
+        closing,
+        compiled.is_served,
+        win_value if wins else np.nan,
+        compiled.variant.is_locked,
+        keep_union_table(),
+        keep_values,
+    )
+    masses = np.empty((2, NUM_THROWS))
+    closing_masses(
+        closing,
+        keep_values,
+        compiled.is_served,
+        wins,
+        compiled.variant.is_locked,
+        throws_after_keeps(),
+        masses,
+    )
+    counted = np.bincount(tables.points.ravel(), weights=masses.ravel(), minlength=len(worth))
+    distribution: NDArray[np.float64] = counted.astype(np.float64)
+    return PlayoffTurn(float(value), worth, keep_values, distribution)
+
+
+@lru_cache(maxsize=16)
+def playoff_turn_for_points(compiled: CompiledVariant) -> PlayoffTurn:
+    """Return the playoff turn played for expected points; an instant win counts as the most."""
+    most = int(playoff_tables(compiled.variant).points.max())
+    return solve_playoff_turn(compiled, np.arange(most + 1, dtype=np.float64), float(most))
+
+
+@lru_cache(maxsize=4096)
+def playoff_turn_for_winning(
+    compiled: CompiledVariant, best: int, num_best: int, num_after: int
+) -> PlayoffTurn:
+    """Return the playoff turn played for the probability of winning the playoff.
+
+    Those who play later are taken to play for points; a tie is worth an equal share.
+
+    Args:
+        compiled: The variant's tables.
+        best: The most that anybody has made in this playoff so far; -1 if nobody has played.
+        num_best: How many have made it.
+        num_after: How many are still to play after this turn.
+    """
+    most = int(playoff_tables(compiled.variant).points.max())
+    others = playoff_turn_for_points(compiled).distribution
+    below = np.concatenate([[0.0], np.cumsum(others)[:-1]])
+    made = np.arange(most + 1)
+    worth = np.zeros(most + 1)
+    for level in range(num_after + 1):
+        # ``level`` of those still to play make as many points, the others fewer.
+        ways = comb(num_after, level) * others**level * below ** (num_after - level)
+        worth += ways * np.where(made > best, 1.0 / (1 + level), 0.0)
+        worth += ways * np.where(made == best, 1.0 / (1 + level + num_best), 0.0)
+    return solve_playoff_turn(compiled, worth, 1.0)

@@ -14,116 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
 from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, InstantWin
-from generala_env.rules.dice import (
-    IS_FIVE_EQUAL,
-    KEEP_COUNTS,
-    KEEP_OF_MASK,
-    NUM_PARTIAL_KEEPS,
-    NUM_THROWS,
-    throw_probabilities_after,
-)
-from generala_env.rules.playoff import playoff_tables
+from generala_env.rules.dice import IS_FIVE_EQUAL, NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.solver.solo import SoloSolution, solve_solo
-from generala_env.solver.turn import keep_union_table, solve_turn
+from generala_env.solver.turn import closing_masses, keep_union_table, solve_turn, throws_after_keeps
 
-_KEEPS_OF_THROW = np.ascontiguousarray(KEEP_OF_MASK[:, :NUM_KEEP_ACTIONS].astype(np.int64))
 _FIVE_EQUAL = np.ascontiguousarray(IS_FIVE_EQUAL)
-_COUNTS = np.ascontiguousarray(KEEP_COUNTS)
-
-
-@lru_cache(maxsize=1)
-def _throws_after_keeps() -> NDArray[np.float64]:
-    """(210, 252) float64: probability of each throw after each keep of up to four dice."""
-    return np.stack([throw_probabilities_after(keep) for keep in range(NUM_PARTIAL_KEEPS)])
-
-
-@numba.njit(cache=True)
-def _choose(
-    throw: int,
-    kept: int,
-    is_locked: bool,
-    keep_values: NDArray[np.float64],
-    close_value: float,
-) -> int:
-    """Return the keep that the policy takes on a throw, or -1 where it closes a box."""
-    best, chosen = -np.inf, -1
-    for position in range(_KEEPS_OF_THROW.shape[1]):
-        keep = _KEEPS_OF_THROW[throw, position]
-        if is_locked and kept > 0 and keep > 0:
-            contains = True
-            for face in range(6):
-                if _COUNTS[keep, face] < _COUNTS[kept, face]:
-                    contains = False
-            if not contains:
-                continue
-        if keep_values[keep] > best:
-            best, chosen = keep_values[keep], keep
-    # Among equals the policy takes the lowest action id, and keeps come before boxes.
-    return chosen if best >= close_value else -1
-
-
-@numba.njit(cache=True)
-def _closing_masses(
-    close_value: NDArray[np.float64],
-    keep_values: NDArray[np.float64],
-    is_served: NDArray[np.bool_],
-    wins: bool,
-    is_locked: bool,
-    after_keep: NDArray[np.float64],
-    masses: NDArray[np.float64],
-) -> float:
-    """Follow the policy through a turn.
-
-    Args:
-        close_value: (2, 252), value of closing the best box.
-        keep_values: (2, 210), value of each keep after the first and the second throw.
-        is_served: (3, 2) bool.
-        wins: Whether a served throw of five equal dice wins at once.
-        is_locked: Whether kept dice stay kept.
-        after_keep: (210, 252), probabilities of throws.
-        masses: (2, 252), written: how probable it is to close on each throw.
-
-    Returns:
-        The probability of an instant win in the turn.
-    """
-    won = 0.0
-    masses[:] = 0.0
-    held = np.zeros(NUM_PARTIAL_KEEPS)
-    held[0] = 1.0
-    for throw_number in range(3):
-        following = np.zeros(NUM_PARTIAL_KEEPS)
-        for kept in range(NUM_PARTIAL_KEEPS):
-            if held[kept] == 0.0:
-                continue
-            served = is_served[throw_number, 1 if kept == 0 else 0]
-            row = 1 if served else 0
-            for throw in range(NUM_THROWS):
-                mass = held[kept] * after_keep[kept, throw]
-                if mass == 0.0:
-                    continue
-                if served and wins and _FIVE_EQUAL[throw]:
-                    won += mass
-                    continue
-                chosen = -1
-                if throw_number < 2:
-                    chosen = _choose(
-                        throw, kept, is_locked, keep_values[throw_number], close_value[row, throw]
-                    )
-                if chosen < 0:
-                    masses[row, throw] += mass
-                else:
-                    following[chosen] += mass
-        held = following
-    return won
 
 
 @numba.njit(cache=True)
@@ -168,7 +70,7 @@ def _distributions(
                     if value > close_value[served, throw]:
                         close_value[served, throw] = value
                         close_box[served, throw] = box
-        wins[group] = _closing_masses(
+        wins[group] = closing_masses(
             close_value,
             class_keep_values[group],
             is_served,
@@ -458,100 +360,10 @@ def _race_tables(compiled: CompiledVariant, instant_win: InstantWin) -> RaceTabl
         compiled.is_served,
         compiled.instant_win & (compiled.card_open > 0),
         compiled.variant.is_locked,
-        _throws_after_keeps(),
+        throws_after_keeps(),
         solution.class_values,
         solution.class_keep_values,
         future,
         wins,
     )
     return RaceTables(solution, future, np.cumsum(future, axis=1), wins, successor)
-
-
-@dataclass(frozen=True)
-class PlayoffTurn:
-    """A playoff turn solved for whatever its points are worth.
-
-    Attributes:
-        value: What the turn is worth.
-        worth: (P,) float64, what each number of points is worth.
-        keep_values: (2, 210) float64, value of every keep after the first and second throw.
-        distribution: (P,) float64, probability of making each number of points; what is
-            missing to 1 is the probability of an instant win.
-    """
-
-    value: float
-    worth: NDArray[np.float64]
-    keep_values: NDArray[np.float64]
-    distribution: NDArray[np.float64]
-
-
-def solve_playoff_turn(
-    compiled: CompiledVariant, worth: NDArray[np.float64], win_value: float
-) -> PlayoffTurn:
-    """Solve a playoff turn exactly.
-
-    Args:
-        compiled: The variant's tables.
-        worth: (P,) float64, what each number of points is worth; ``P`` is one more than the
-            most a playoff turn can make.
-        win_value: What an instant win is worth.
-    """
-    tables = playoff_tables(compiled.variant)
-    closing = np.ascontiguousarray(worth[tables.points], dtype=np.float64)
-    keep_values = np.empty((2, NUM_PARTIAL_KEEPS))
-    wins = bool(compiled.instant_win[0])
-    value = solve_turn(
-        closing,
-        compiled.is_served,
-        win_value if wins else np.nan,
-        compiled.variant.is_locked,
-        keep_union_table(),
-        keep_values,
-    )
-    masses = np.empty((2, NUM_THROWS))
-    _closing_masses(
-        closing,
-        keep_values,
-        compiled.is_served,
-        wins,
-        compiled.variant.is_locked,
-        _throws_after_keeps(),
-        masses,
-    )
-    counted = np.bincount(tables.points.ravel(), weights=masses.ravel(), minlength=len(worth))
-    distribution: NDArray[np.float64] = counted.astype(np.float64)
-    return PlayoffTurn(float(value), worth, keep_values, distribution)
-
-
-@lru_cache(maxsize=16)
-def playoff_turn_for_points(compiled: CompiledVariant) -> PlayoffTurn:
-    """Return the playoff turn played for expected points; an instant win counts as the most."""
-    most = int(playoff_tables(compiled.variant).points.max())
-    return solve_playoff_turn(compiled, np.arange(most + 1, dtype=np.float64), float(most))
-
-
-@lru_cache(maxsize=4096)
-def playoff_turn_for_winning(
-    compiled: CompiledVariant, best: int, num_best: int, num_after: int
-) -> PlayoffTurn:
-    """Return the playoff turn played for the probability of winning the playoff.
-
-    Those who play later are taken to play for points; a tie is worth an equal share.
-
-    Args:
-        compiled: The variant's tables.
-        best: The most that anybody has made in this playoff so far; -1 if nobody has played.
-        num_best: How many have made it.
-        num_after: How many are still to play after this turn.
-    """
-    most = int(playoff_tables(compiled.variant).points.max())
-    others = playoff_turn_for_points(compiled).distribution
-    below = np.concatenate([[0.0], np.cumsum(others)[:-1]])
-    made = np.arange(most + 1)
-    worth = np.zeros(most + 1)
-    for level in range(num_after + 1):
-        # ``level`` of those still to play make as many points, the others fewer.
-        ways = comb(num_after, level) * others**level * below ** (num_after - level)
-        worth += ways * np.where(made > best, 1.0 / (1 + level), 0.0)
-        worth += ways * np.where(made == best, 1.0 / (1 + level + num_best), 0.0)
-    return solve_playoff_turn(compiled, worth, 1.0)

@@ -12,10 +12,8 @@ import hashlib
 import importlib.metadata
 import itertools
 import json
-import os
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +21,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from generala_env.files import remove_leftovers, replacing
 from generala_env.rules.variants import Variant
 
 FORMAT: Final = 1
@@ -38,32 +37,6 @@ class StoreError(ValueError):
 def default_store() -> Path:
     """Return the folder in which tables are kept unless another one is named."""
     return platformdirs.user_data_path("generala-env") / "duel"
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path that becomes ``path`` if the block succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of processes that are gone."""
-    if os.name != "posix":
-        return
-    for path in folder.glob(".*.tmp"):
-        try:
-            os.kill(int(path.name.split(".")[-2]), 0)
-        except ProcessLookupError:
-            path.unlink(missing_ok=True)
-        except (PermissionError, ValueError):
-            continue
 
 
 def _digest(body: dict[str, Any]) -> str:
@@ -224,8 +197,8 @@ class DuelStore:
         Returns:
             The values, read-only, mapped into memory.
         """
-        _remove_leftovers(self.folder)
-        with _replacing(self._path(number)) as temporary:
+        remove_leftovers(self.folder)
+        with replacing(self._path(number)) as temporary:
             values = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(num_values,))
             fill(values)
             checksums = np.array(
@@ -234,11 +207,11 @@ class DuelStore:
             )
             values.flush()
             del values
-        with _replacing(self._checksum_path(number)) as temporary, temporary.open("wb") as file:
+        with replacing(self._checksum_path(number)) as temporary, temporary.open("wb") as file:
             np.save(file, checksums)
         self.layers[number] = {"num_values": num_values, "checksum": zlib.crc32(checksums.tobytes())}
         body = {**self._identity, "layers": {str(key): entry for key, entry in sorted(self.layers.items())}}
-        with _replacing(self.folder / _MANIFEST) as temporary:
+        with replacing(self.folder / _MANIFEST) as temporary:
             text = json.dumps({**body, "checksum": _digest(body)}, indent=1)
             temporary.write_text(text + "\n", encoding="utf-8")
         written = self._open_layer(number)

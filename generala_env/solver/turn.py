@@ -9,16 +9,19 @@ the empty keep up. A throw of all five dice may count as served, and then has va
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.dice import (
     IS_FIVE_EQUAL,
     KEEP_ADD,
+    KEEP_COUNTS,
     KEEP_INDEX,
+    KEEP_OF_MASK,
     KEEP_REMOVE,
     KEEPS,
     NUM_DICE,
@@ -26,12 +29,15 @@ from generala_env.rules.dice import (
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROW_PROBABILITIES,
+    throw_probabilities_after,
 )
 
 _ADD = np.ascontiguousarray(KEEP_ADD)
 _REMOVE = np.ascontiguousarray(KEEP_REMOVE)
 _PROBABILITIES = np.ascontiguousarray(THROW_PROBABILITIES)
 _FIVE_EQUAL = np.ascontiguousarray(IS_FIVE_EQUAL)
+_KEEPS_OF_THROW = np.ascontiguousarray(KEEP_OF_MASK[:, :NUM_KEEP_ACTIONS].astype(np.int64))
+_COUNTS = np.ascontiguousarray(KEEP_COUNTS)
 _FIRST_OF_SIZE = np.array(
     [[len(keep) for keep in KEEPS].index(size) for size in range(NUM_DICE + 1)] + [NUM_KEEPS]
 )
@@ -186,3 +192,89 @@ def _expect_locked(
             total += values[_ADD[extra, face]]
         values[extra] = total / 6.0
     return float(values[0])
+
+
+@lru_cache(maxsize=1)
+def throws_after_keeps() -> NDArray[np.float64]:
+    """(210, 252) float64: probability of each throw after each keep of up to four dice."""
+    return np.stack([throw_probabilities_after(keep) for keep in range(NUM_PARTIAL_KEEPS)])
+
+
+@numba.njit(cache=True)
+def _choose(
+    throw: int,
+    kept: int,
+    is_locked: bool,
+    keep_values: NDArray[np.float64],
+    close_value: float,
+) -> int:
+    """Return the keep that the policy takes on a throw, or -1 where it closes a box."""
+    best, chosen = -np.inf, -1
+    for position in range(_KEEPS_OF_THROW.shape[1]):
+        keep = _KEEPS_OF_THROW[throw, position]
+        if is_locked and kept > 0 and keep > 0:
+            contains = True
+            for face in range(6):
+                if _COUNTS[keep, face] < _COUNTS[kept, face]:
+                    contains = False
+            if not contains:
+                continue
+        if keep_values[keep] > best:
+            best, chosen = keep_values[keep], keep
+    # Among equals the policy takes the lowest action id, and keeps come before boxes.
+    return chosen if best >= close_value else -1
+
+
+@numba.njit(cache=True)
+def closing_masses(
+    close_value: NDArray[np.float64],
+    keep_values: NDArray[np.float64],
+    is_served: NDArray[np.bool_],
+    wins: bool,
+    is_locked: bool,
+    after_keep: NDArray[np.float64],
+    masses: NDArray[np.float64],
+) -> float:
+    """Follow the policy through a turn.
+
+    Args:
+        close_value: (2, 252), value of closing the best box.
+        keep_values: (2, 210), value of each keep after the first and the second throw.
+        is_served: (3, 2) bool.
+        wins: Whether a served throw of five equal dice wins at once.
+        is_locked: Whether kept dice stay kept.
+        after_keep: (210, 252), probabilities of throws.
+        masses: (2, 252), written: how probable it is to close on each throw.
+
+    Returns:
+        The probability of an instant win in the turn.
+    """
+    won = 0.0
+    masses[:] = 0.0
+    held = np.zeros(NUM_PARTIAL_KEEPS)
+    held[0] = 1.0
+    for throw_number in range(3):
+        following = np.zeros(NUM_PARTIAL_KEEPS)
+        for kept in range(NUM_PARTIAL_KEEPS):
+            if held[kept] == 0.0:
+                continue
+            served = is_served[throw_number, 1 if kept == 0 else 0]
+            row = 1 if served else 0
+            for throw in range(NUM_THROWS):
+                mass = held[kept] * after_keep[kept, throw]
+                if mass == 0.0:
+                    continue
+                if served and wins and _FIVE_EQUAL[throw]:
+                    won += mass
+                    continue
+                chosen = -1
+                if throw_number < 2:
+                    chosen = _choose(
+                        throw, kept, is_locked, keep_values[throw_number], close_value[row, throw]
+                    )
+                if chosen < 0:
+                    masses[row, throw] += mass
+                else:
+                    following[chosen] += mass
+        held = following
+    return won

@@ -12,10 +12,12 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents.base import make_agent
+from agents.registry import make_agent
 from generala_env.envs.dealing import DealtGame
-from generala_env.envs.duel import GeneralaDuelEnv, GeneralaDuelVectorEnv, OpponentPool
+from generala_env.envs.duel import GeneralaDuelEnv
+from generala_env.envs.duel_vector import GeneralaDuelVectorEnv
 from generala_env.envs.observation import ObservationLayout, observation_layout
+from generala_env.envs.opponents import OpponentPool
 from generala_env.envs.table_observation import TableLayout, table_layout
 from generala_env.rules import get_variant
 from generala_env.rules.compiled import compile_variant

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from generala_env.envs.dealing import (
-    STAGE_FIRST_PLAYER,
-    DealtGame,
-    dice_uniforms,
-    how_ended,
-    outcome_rewards,
-    places,
-    standings,
-)
+from generala_env.envs.dealing import STAGE_FIRST_PLAYER, DealtGame, dice_uniforms
 from generala_env.envs.games import TableGames
+from generala_env.envs.outcomes import how_ended, outcome_rewards, places, standings
 from generala_env.envs.table_observation import table_batch, table_layout
 from generala_env.rules import Variant, get_variant
 from generala_env.rules.compiled import compile_variant

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import scripts.benchmark as benchmark
-from agents.cli import UsageError
+from agents.errors import UsageError
 from scripts.benchmark import SECTIONS, Effort, Figure, Section, main, rate, seconds_of
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agents.cli import run_command
-from agents.learners import make_policy
-from agents.saving import WEIGHTS, Blueprint, write_file
+from agents.learning.learners import make_policy
+from agents.saving.agent_files import WEIGHTS, Blueprint, write_file
 from generala_env.envs.observation import observation_layout
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.variants import get_variant

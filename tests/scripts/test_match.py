@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.cli import UsageError
+from agents.errors import UsageError
 from scripts.match import main
 
 ROOT = Path(__file__).parents[2]

@@ -15,22 +15,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from agents.cli import UsageError
-from agents.game_record import GameRecord, RecordError, Table
-from agents.play import (
-    Adviser,
-    Leave,
-    NotUnderstood,
-    Screen,
-    TerminalGame,
-    judge,
-    parse_dice,
-    parse_move,
-    replay,
-    review_json,
-    seat_names,
-)
-from agents.play_words import TEXT_KEYS, text
+from agents.errors import UsageError
+from agents.terminal.advice import Adviser
+from agents.terminal.game import Leave, TerminalGame, seat_names
+from agents.terminal.moves import NotUnderstood, parse_dice, parse_move
+from agents.terminal.record import GameRecord, RecordError, Table
+from agents.terminal.review import judge, replay, review_json
+from agents.terminal.screen import Screen
+from agents.terminal.words import TEXT_KEYS, text
 from generala_env.rules import get_variant
 from generala_env.rules.actions import Close, Keep, action_id
 from generala_env.rules.compiled import compile_variant

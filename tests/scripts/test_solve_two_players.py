@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.cli import UsageError
+from agents.errors import UsageError
 from scripts.solve import main
 
 POSITION = "me: 50, open poker; other: 80, open none; dice 33334; throw 2"

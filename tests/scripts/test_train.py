@@ -9,8 +9,10 @@ import jsonschema
 import pytest
 import yaml
 
-from agents.cli import UsageError, program
-from agents.config import CONFIG_FOLDER, config_schema
+from agents.cli import program
+from agents.config.explaining import config_schema
+from agents.config.loading import CONFIG_FOLDER
+from agents.errors import UsageError
 from scripts.train import main
 
 ROOT = CONFIG_FOLDER.parent

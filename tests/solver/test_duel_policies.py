@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agents.base import make_agent
-from agents.evaluation import agent_policy
-from agents.match import compare_agents
-from agents.opponents import make_seat_agent
+from agents.evaluation.exact import agent_policy
+from agents.matches.match import compare_agents
+from agents.registry import make_agent
 from generala_env.rules.boxes import Box
 from generala_env.rules.card import BoxStatus, Card
 from generala_env.rules.compiled import TurnBatch, compile_variant
 from generala_env.rules.variants import PRESETS, get_variant
 from generala_env.solver.duel import DuelSolution, solve_duel
-from generala_env.solver.duel_policies import solve_policies, turn_outcomes
-from generala_env.solver.evaluation import Policy, best_actions, evaluate_policy
+from generala_env.solver.duel_policies import solve_policies
+from generala_env.solver.evaluation import best_actions, evaluate_policy
+from generala_env.solver.policy_turns import Policy, turn_outcomes
 from generala_env.solver.solo import solve_solo
 from tests.solver.plain_duel import BestResponse
 
@@ -153,7 +153,7 @@ def test_a_match_is_as_exact_as_sampling_can_tell() -> None:
     pair = solve_policies(name, *policies).first_player_value
     swapped = solve_policies(name, *policies[::-1]).first_player_value
     exact = (pair + 1.0 - swapped) / 2.0
-    agents = [make_seat_agent(one, name) for one in ("solo_optimal", "tips")]
+    agents = [make_agent(one, name, num_players=2) for one in ("solo_optimal", "tips")]
     result = compare_agents(agents, num_games=20_000, seed=3)
     sampled = result["tables"][0]["agents"][0]["win_share"]
     low, high = sampled["ci95"]

@@ -1,0 +1,182 @@
+"""The exact score of an agent: asked about every decision that its play can meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.base import Agent, TableAgent
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
+from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
+from generala_env.solver.evaluation import (
+    DEFAULT_BLUNDERS,
+    MISTAKE_KINDS,
+    Blunder,
+    ExactEvaluation,
+    evaluate_optimal,
+    evaluate_policy,
+)
+from generala_env.solver.policy_turns import Policy
+
+
+def agent_policy(agent: Agent, *, deterministic: bool = True) -> Policy:
+    """Return an agent as the function that exact evaluation asks.
+
+    Args:
+        agent: Who decides.
+        deterministic: Its best actions; otherwise the probabilities with which it samples.
+    """
+    is_random = agent.always_samples or not deterministic
+
+    def policy(batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[Any]:
+        if isinstance(agent, TableAgent) and not is_random:
+            return agent.act_on(batch, action_masks)  # what it would read back from the observation
+        observations = agent.layout.encode(batch)
+        if is_random:
+            return agent.action_probabilities(observations, action_masks)
+        return agent.act(observations, action_masks, deterministic=True)
+
+    return policy
+
+
+def exact_evaluation(
+    agent: Agent,
+    *,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+    num_blunders: int = DEFAULT_BLUNDERS,
+    progress: bool = False,
+) -> ExactEvaluation:
+    """Evaluate an agent of the one-player game exactly; see ``evaluate_policy``.
+
+    The agent must be a function of the observation: same observation and mask, same answer.
+
+    Args:
+        agent: Who plays.
+        instant_win: How a served Generala that wins is treated.
+        deterministic: Take the agent's best actions instead of the probabilities it samples with.
+        num_blunders: How many of its worst decisions to list.
+        progress: Show a progress bar.
+    """
+    return evaluate_policy(
+        agent.compiled,
+        agent_policy(agent, deterministic=deterministic),
+        instant_win=instant_win,
+        num_blunders=num_blunders,
+        progress=agent.name if progress else None,
+    )
+
+
+def exact_summary(
+    name: str,
+    evaluation: ExactEvaluation,
+    *,
+    deterministic: bool = True,
+    num_blunders: int = DEFAULT_BLUNDERS,
+) -> dict[str, Any]:
+    """Return an exact evaluation as JSON types, with the keys of ``evaluate_sampled`` and more.
+
+    Args:
+        name: The agent's name.
+        evaluation: Its evaluation.
+        deterministic: Whether its best actions were evaluated.
+        num_blunders: How many of its worst decisions to list.
+    """
+    variant = evaluation.compiled.variant
+    boxes = [box.value for box in variant.boxes]
+
+    def by_box(values: NDArray[np.float64]) -> dict[str, float]:
+        return dict(zip(boxes, values.tolist(), strict=True))
+
+    return {
+        "agent": name,
+        "variant": variant.name,
+        "fingerprint": variant.fingerprint,
+        "instant_win_points": evaluation.instant_win_points,
+        "deterministic": deterministic,
+        "exact": True,
+        "num_games": 0,
+        "mean_score": evaluation.expected_score,
+        "ci95": [evaluation.expected_score, evaluation.expected_score],
+        "std_score": evaluation.std_score,
+        "optimal_score": evaluation.optimal_score,
+        "optimality": evaluation.optimality,
+        "quantiles": {f"{q:g}": evaluation.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)},
+        "instant_win_share": evaluation.instant_win_probability,
+        "points_by_box": by_box(evaluation.box_points),
+        "scored_by_box": by_box(evaluation.box_scored),
+        "struck_by_box": by_box(evaluation.box_struck),
+        "regret": evaluation.regret,
+        "regret_by_throw": evaluation.regret_by_throw.tolist(),
+        "regret_by_round": evaluation.regret_by_round.tolist(),
+        "regret_by_kind": dict(zip(MISTAKE_KINDS, evaluation.regret_by_kind.tolist(), strict=True)),
+        "mistakes_by_kind": dict(zip(MISTAKE_KINDS, evaluation.mistakes_by_kind.tolist(), strict=True)),
+        "regret_while_box_open": by_box(evaluation.regret_by_open[:, 1]),
+        "regret_while_box_closed": by_box(evaluation.regret_by_open[:, 0]),
+        "regret_by_box": {
+            **by_box(evaluation.regret_by_box[:-1].sum(axis=1)),
+            "instant_win": float(evaluation.regret_by_box[-1].sum()),
+        },
+        "blunders": [blunder_summary(evaluation, blunder) for blunder in evaluation.blunders[:num_blunders]],
+        "gravest": [blunder_summary(evaluation, blunder) for blunder in evaluation.gravest[:num_blunders]],
+        "scores": evaluation.scores.tolist(),
+        "score_probabilities": evaluation.score_probabilities.tolist(),
+        "num_states": evaluation.num_states,
+        "illegal_actions": evaluation.num_illegal,
+    }
+
+
+def blunder_summary(evaluation: ExactEvaluation, blunder: Blunder) -> dict[str, Any]:
+    """Return a blunder as JSON types: the position, what was done, what was right, the cost."""
+    compiled = evaluation.compiled
+    opened = int(compiled.card_open[blunder.card])
+    return {
+        "dice": list(THROWS[blunder.throw]),
+        "throw": blunder.throw_number,
+        "served": blunder.served,
+        "locked": list(KEEPS[blunder.kept]),
+        "open_boxes": [box.value for i, box in enumerate(compiled.variant.boxes) if opened >> i & 1],
+        "action": describe_action(compiled, blunder.throw, blunder.action),
+        "best_action": describe_action(compiled, blunder.throw, blunder.best_action),
+        "regret": blunder.regret,
+        "frequency": blunder.frequency,
+        "cost": blunder.cost,
+    }
+
+
+def describe_action(compiled: CompiledVariant, throw: int, action: int) -> str:
+    """Return an action in identifiers: ``keep 5 5 6``, ``keep nothing`` or ``close full``."""
+    if action >= NUM_KEEP_ACTIONS:
+        return f"close {compiled.variant.boxes[action - NUM_KEEP_ACTIONS].value}"
+    kept = KEEPS[KEEP_OF_MASK[throw, action]]
+    return f"keep {' '.join(map(str, kept)) if kept else 'nothing'}"
+
+
+def exact_scalars(evaluation: ExactEvaluation) -> dict[str, float]:
+    """Return what a training curve shows of an exact evaluation, by TensorBoard tag."""
+    scalars = {
+        "eval/mean_score": evaluation.expected_score,
+        "eval/optimality": evaluation.optimality,
+        "eval/regret": evaluation.regret,
+        "eval/std_score": evaluation.std_score,
+        "eval/instant_win_share": evaluation.instant_win_probability,
+        "eval/illegal_actions": float(evaluation.num_illegal),
+    }
+    for index, lost in enumerate(evaluation.regret_by_throw.tolist(), start=1):
+        scalars[f"regret_by_throw/{index}"] = lost
+    for kind, lost in zip(MISTAKE_KINDS, evaluation.regret_by_kind.tolist(), strict=True):
+        scalars[f"regret_by_kind/{kind}"] = lost
+    for index, box in enumerate(evaluation.compiled.variant.boxes):
+        scalars[f"regret_by_box/{box.value}"] = float(evaluation.regret_by_box[index].sum())
+        scalars[f"struck/{box.value}"] = float(evaluation.box_struck[index])
+        scalars[f"points/{box.value}"] = float(evaluation.box_points[index])
+    return scalars
+
+
+def optimal_evaluation(evaluation: ExactEvaluation) -> ExactEvaluation:
+    """Return the exact evaluation of optimal play of the same game (computed once per game)."""
+    win_points = evaluation.instant_win_points
+    return evaluate_optimal(evaluation.compiled, "play_on" if win_points is None else win_points)

@@ -1,0 +1,310 @@
+"""What an agent scores: exactly, or in sampled games with confidence intervals.
+
+Three ways, from the best to the most general:
+
+* ``exact_evaluation`` asks the agent about every decision that its play can meet: no sampling
+  noise, and every point lost to optimal play is told decision by decision.
+* ``play_games`` samples games. Each game also has a *luck-adjusted* score: the optimal score less
+  the points that the game's own decisions lost. A game's score is the
+  optimal value plus what every throw added or took in optimal value (its luck) less what every
+  decision lost; the luck has mean 0 given the past, so taking it away changes no mean, and it is
+  most of the variance.
+* Two agents with the same seed meet the same dice, so ``paired_difference`` compares them game by
+  game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from tqdm import tqdm
+
+from agents.base import Agent
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import InstantWin, TurnBatch, instant_win_points
+from generala_env.rules.dice import (
+    EMPTY_KEEP,
+    IS_FIVE_EQUAL,
+    KEEP_OF_MASK,
+    NUM_ORDERED_THROWS,
+    THROWS_PER_TURN,
+    keyed_uniforms,
+    next_throw_table,
+)
+from generala_env.solver.evaluation import action_regrets
+from generala_env.solver.solo import SoloSolution, solve_solo
+
+EVALUATION_SEED: Final = 2_000_000
+"""Default seed of evaluations; training seeds stay far below it."""
+
+DEFAULT_GAMES: Final = 10_000
+
+GAMES_AT_ONCE: Final = 8_192
+
+
+@dataclass(frozen=True)
+class SampledGames:
+    """Final results of games played alone.
+
+    Attributes:
+        scores: (games,) float64, final scores, what an instant win paid included.
+        box_points: (games, B) float64, points of closing each box.
+        struck: (games, B) bool, boxes closed with 0 points.
+        instant_wins: (games,) bool.
+        illegal_actions: How many actions of the agent were outside its mask.
+        regrets: (games,) float64, points that the game's decisions lost to optimal play.
+        optimal_score: What optimal play scores on average.
+    """
+
+    scores: NDArray[np.float64]
+    box_points: NDArray[np.float64]
+    struck: NDArray[np.bool_]
+    instant_wins: NDArray[np.bool_]
+    illegal_actions: int
+    regrets: NDArray[np.float64]
+    optimal_score: float
+
+    @property
+    def adjusted_scores(self) -> NDArray[np.float64]:
+        """(games,) float64: the scores without the luck of the dice; the same mean on average."""
+        return self.optimal_score - self.regrets
+
+    @property
+    def variance_ratio(self) -> float | None:
+        """How many times less the luck-adjusted scores vary; ``None`` where they do not vary."""
+        adjusted = float(self.adjusted_scores.var(ddof=1))
+        # Rounding alone makes optimal play lose some 1e-14 points.
+        return float(self.scores.var(ddof=1)) / adjusted if adjusted > 1e-18 else None
+
+
+def confidence_interval(values: NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
+    """Return the t interval of a mean; the mean twice where it cannot vary.
+
+    Args:
+        values: (n,) float64, independent results.
+        confidence: Its coverage.
+    """
+    mean, error = float(values.mean()), float(stats.sem(values)) if len(values) > 1 else 0.0
+    if not error > 0:
+        return (mean, mean)
+    low, high = stats.t.interval(confidence, len(values) - 1, loc=mean, scale=error)
+    return (float(low), float(high))
+
+
+def play_games(
+    agent: Agent,
+    num_games: int,
+    *,
+    seed: int = EVALUATION_SEED,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+    progress: bool = False,
+) -> SampledGames:
+    """Play games alone, many at once, with dice keyed by (seed, game, turn, throw).
+
+    An action outside the mask is counted and replaced by the lowest legal one.
+
+    Args:
+        agent: Who plays.
+        num_games: How many games.
+        seed: Seed of the dice; two agents with the same seed meet the same dice.
+        instant_win: How a served Generala that wins is treated.
+        deterministic: Take the agent's best actions instead of sampling.
+        progress: Show a progress bar.
+    """
+    solution = solve_solo(agent.compiled, instant_win=instant_win)
+    parts = []
+    with tqdm(total=num_games, unit="game", desc=agent.name, disable=not progress, leave=False) as bar:
+        for start in range(0, num_games, GAMES_AT_ONCE):
+            games = np.arange(start, min(start + GAMES_AT_ONCE, num_games))
+            parts.append(_play_block(agent, games, seed, solution, deterministic))
+            bar.update(len(games))
+    return SampledGames(
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.box_points for part in parts]),
+        np.concatenate([part.struck for part in parts]),
+        np.concatenate([part.instant_wins for part in parts]),
+        sum(part.illegal_actions for part in parts),
+        np.concatenate([part.regrets for part in parts]),
+        solution.expected_score,
+    )
+
+
+def _play_block(
+    agent: Agent,
+    games: NDArray[Any],
+    seed: int,
+    solution: SoloSolution,
+    deterministic: bool,
+    *,
+    note: Callable[[int, TurnBatch, NDArray[np.bool_], NDArray[np.int64]], None] | None = None,
+    note_win: Callable[[int], None] | None = None,
+) -> SampledGames:
+    """Play games side by side.
+
+    Args:
+        agent: Who plays.
+        games: (games,) their numbers.
+        seed: Seed of the dice.
+        solution: Optimal play, to measure regret with.
+        deterministic: Take the agent's best actions.
+        note: Told of every batch of decisions: turn, states, masks, actions.
+        note_win: Told of every throw that wins at once.
+    """
+    compiled = agent.compiled
+    win_points = solution.instant_win_points
+    card = np.zeros(len(games), dtype=np.int32)
+    playing = np.ones(len(games), dtype=bool)
+    win = np.zeros(len(games), dtype=bool)
+    box_points = np.zeros((len(games), compiled.num_boxes))
+    struck = np.zeros((len(games), compiled.num_boxes), dtype=bool)
+    regrets = np.zeros(len(games))
+    illegal = 0
+    for turn in range(compiled.num_boxes):
+        kept = np.full(len(games), EMPTY_KEEP)
+        deciding = playing.copy()
+        for throw_number in range(1, THROWS_PER_TURN + 1):
+            rows = np.flatnonzero(deciding)
+            if not len(rows):
+                break
+            rolls = (keyed_uniforms(seed, games[rows], turn, throw_number) * NUM_ORDERED_THROWS).astype(int)
+            throw = next_throw_table()[kept[rows], rolls]
+            served = compiled.is_served[throw_number - 1, (kept[rows] == EMPTY_KEEP).astype(int)]
+            if win_points is not None:
+                won = served & IS_FIVE_EQUAL[throw] & compiled.instant_win[card[rows]]
+                win[rows[won]] = True
+                if note_win is not None:
+                    for winner in throw[won].tolist():
+                        note_win(winner)
+                playing[rows[won]] = deciding[rows[won]] = False
+                rows, throw, served = rows[~won], throw[~won], served[~won]
+                if not len(rows):
+                    break
+            batch = TurnBatch(card[rows], throw, np.full(len(rows), throw_number), served, kept[rows])
+            masks = compiled.action_masks(batch)
+            actions = agent.act(agent.layout.encode(batch), masks, deterministic=deterministic)
+            allowed = masks[np.arange(len(rows)), actions]
+            illegal += int((~allowed).sum())
+            actions = np.where(allowed, actions, masks.argmax(axis=1))
+            if note is not None:
+                note(turn, batch, masks, actions)
+            regrets[rows] += action_regrets(solution, batch, masks, actions)
+            keeps = actions < NUM_KEEP_ACTIONS
+            kept[rows[keeps]] = KEEP_OF_MASK[throw[keeps], actions[keeps]]
+            closers, box = rows[~keeps], actions[~keeps] - NUM_KEEP_ACTIONS
+            where = (box, served[~keeps].astype(int), throw[~keeps])
+            paid = compiled.points[compiled.card_status[card[closers]], *where]
+            box_points[closers, box] = paid
+            struck[closers, box] = paid == 0
+            card[closers] = compiled.next_card(card[closers], *where)
+            deciding[closers] = False
+    scores = box_points.sum(axis=1) + win * (0.0 if win_points is None else win_points)
+    return SampledGames(scores, box_points, struck, win, illegal, regrets, solution.expected_score)
+
+
+def evaluate_sampled(
+    agent: Agent,
+    num_games: int = DEFAULT_GAMES,
+    *,
+    seed: int = EVALUATION_SEED,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Return an agent's mean score with its interval, and its share of the optimum, as JSON types.
+
+    Raises:
+        ValueError: ``num_games`` is below 2.
+    """
+    if num_games < 2:
+        raise ValueError(f"games: {num_games} is too few for a confidence interval; give at least 2")
+    games = play_games(
+        agent, num_games, seed=seed, instant_win=instant_win, deterministic=deterministic, progress=progress
+    )
+    return sampled_summary(agent, games, seed=seed, instant_win=instant_win, deterministic=deterministic)
+
+
+def sampled_summary(
+    agent: Agent,
+    games: SampledGames,
+    *,
+    seed: int,
+    instant_win: InstantWin = "perfect",
+    deterministic: bool = True,
+) -> dict[str, Any]:
+    """Return sampled games as JSON types.
+
+    Args:
+        agent: Who played.
+        games: Two games or more.
+        seed: Seed of the dice.
+        instant_win: How a served Generala that wins was treated.
+        deterministic: Whether the agent took its best actions.
+    """
+    compiled = agent.compiled
+    optimal = games.optimal_score
+    mean = float(games.scores.mean())
+    boxes = [box.value for box in compiled.variant.boxes]
+    return {
+        "agent": agent.name,
+        "variant": compiled.variant.name,
+        "fingerprint": compiled.variant.fingerprint,
+        "instant_win_points": instant_win_points(compiled, instant_win),
+        "deterministic": deterministic,
+        "exact": False,
+        "seed": seed,
+        "num_games": len(games.scores),
+        "mean_score": mean,
+        "ci95": list(confidence_interval(games.scores)),
+        "std_score": float(games.scores.std(ddof=1)),
+        "luck_adjusted_mean": float(games.adjusted_scores.mean()),
+        "luck_adjusted_ci95": list(confidence_interval(games.adjusted_scores)),
+        "variance_ratio": games.variance_ratio,
+        "optimal_score": optimal,
+        "optimality": mean / optimal,
+        "instant_win_share": float(games.instant_wins.mean()),
+        "points_by_box": dict(zip(boxes, games.box_points.mean(axis=0).tolist(), strict=True)),
+        "struck_by_box": dict(zip(boxes, games.struck.mean(axis=0).tolist(), strict=True)),
+        "illegal_actions": games.illegal_actions,
+    }
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """How many points one agent scores more than another with the same dice.
+
+    Attributes:
+        mean: The mean difference, first less second.
+        ci95: Its t interval over games.
+        variance_ratio: How many times less the differences vary than those of unpaired games
+            would; ``None`` where they do not vary.
+    """
+
+    mean: float
+    ci95: tuple[float, float]
+    variance_ratio: float | None
+
+
+def paired_difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> PairedDifference:
+    """Compare scores of games that were played with the same dice, game by game.
+
+    Args:
+        first: (games,) float64, scores of one agent.
+        second: (games,) float64, scores of another with the same seed.
+
+    Raises:
+        ValueError: The numbers of games differ.
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"scores: {len(first)} and {len(second)} games cannot be paired")
+    differences = first - second
+    varies = float(differences.var(ddof=1))
+    unpaired = float(first.var(ddof=1) + second.var(ddof=1))
+    return PairedDifference(
+        float(differences.mean()), confidence_interval(differences), unpaired / varies if varies > 0 else None
+    )

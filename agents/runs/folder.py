@@ -1,0 +1,215 @@
+"""Reading what a training run left behind: its configuration, its learning curve, its result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from agents.config.loading import ResolvedConfig, load_config
+from agents.config.model import RunConfig
+from agents.errors import AgentError, UsageError
+from agents.saving.provenance import provenance
+from generala_env.files import write_json, write_text
+from generala_env.rules.compiled import InstantWin
+from generala_env.rules.variants import Variant, VariantError, get_variant
+
+CONFIG_FILE: Final = "config.yaml"
+
+PROGRESS_FILE: Final = "progress.jsonl"
+
+EVALUATION_FILE: Final = "evaluation.json"
+
+
+class RunError(AgentError):
+    """A run folder that cannot be read: not there, or a file of it missing or broken."""
+
+
+@dataclass(frozen=True)
+class RunRules:
+    """The game that a run was trained on.
+
+    Attributes:
+        variant: The rules.
+        instant_win: How a served Generala that wins was treated.
+    """
+
+    variant: Variant
+    instant_win: InstantWin
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the resolved configuration of a run.
+
+    Raises:
+        RunError: The folder or its ``config.yaml`` is missing or broken.
+    """
+    path = folder / CONFIG_FILE
+    if not folder.is_dir():
+        raise RunError(f"run: {str(folder)!r} is not a folder")
+    if not path.is_file():
+        raise RunError(f"run: {str(folder)!r} holds no {CONFIG_FILE}, so it is not a run folder")
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RunError(f"run: {str(path)!r} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(config, dict):
+        raise RunError(f"run: {str(path)!r} is not a mapping")
+    return config
+
+
+def read_rules(folder: Path) -> RunRules:
+    """Return the game a run was trained on, from its resolved configuration.
+
+    Raises:
+        RunError: The configuration is missing, broken, or names no rules.
+    """
+    config = read_config(folder)
+    path = str(folder / CONFIG_FILE)
+    if "variant" not in config:
+        raise RunError(f"run: {path!r} has no variant")
+    try:
+        variant = get_variant(config["variant"])
+    except VariantError as error:
+        raise RunError(f"run: {path!r}: {error}") from None
+    env = config.get("env")
+    return RunRules(variant, env.get("instant_win", "perfect") if isinstance(env, dict) else "perfect")
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """Return the final evaluation of a run.
+
+    Raises:
+        RunError: ``evaluation.json`` is missing or broken.
+    """
+    path = folder / EVALUATION_FILE
+    if not folder.is_dir():
+        raise RunError(f"run: {str(folder)!r} is not a folder")
+    if not path.is_file():
+        raise RunError(f"run: {str(folder)!r} holds no {EVALUATION_FILE}: has the run ended?")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"run: {str(path)!r} is not JSON: {error}") from None
+    if not isinstance(result, dict):
+        raise RunError(f"run: {str(path)!r} is not a JSON object")
+    return result
+
+
+def read_progress(folder: Path) -> list[dict[str, Any]]:
+    """Return the evaluations made during a run, in order; empty if there were none.
+
+    A last line that was cut off, as a killed run leaves it, is passed over.
+
+    Raises:
+        RunError: A line of ``progress.jsonl`` is no JSON object.
+    """
+    path = folder / PROGRESS_FILE
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            if number == len(lines) and not text.endswith("\n"):
+                break
+            raise RunError(f"run: {str(path)!r}, line {number} is not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise RunError(f"run: {str(path)!r}, line {number} is not a JSON object")
+        rows.append(row)
+    return rows
+
+
+RUNS_FOLDER: Final = Path("runs")
+
+RUN_FILE: Final = "run.json"
+
+TENSORBOARD_FOLDER: Final = "tensorboard"
+
+
+def create_run_folder(resolved: ResolvedConfig, folder: Path | None, command: Sequence[str]) -> Path:
+    """Make the folder of a new run, under a name that nothing has.
+
+    Args:
+        resolved: The config.
+        folder: Where; ``None`` for ``runs/`` and a name from the config's name, the variant and the seed.
+        command: The command line, for the record.
+
+    Raises:
+        UsageError: The folder is there already.
+    """
+    config = resolved.config
+    about = {
+        "command": list(command),
+        "variant": config.rules.to_dict(),
+        "fingerprint": config.rules.fingerprint,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "host": socket.gethostname(),
+        **provenance(),
+    }
+    if folder is None:
+        stem = f"{resolved.name}-{_slug(config.rules.name)}-seed{config.seed}"
+        RUNS_FOLDER.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while True:
+            folder = RUNS_FOLDER / (stem if number == 1 else f"{stem}-{number}")
+            try:
+                folder.mkdir()
+                break
+            except FileExistsError:
+                number += 1
+    else:
+        try:
+            folder.mkdir(parents=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(
+                f"--run-dir: {str(folder)!r} exists and is never overwritten; "
+                "give another name, or go on with it: --resume"
+            ) from None
+    try:
+        # config.yaml comes last: a folder that has it is a run that can be resumed.
+        write_json(folder / RUN_FILE, {"name": folder.name, **about})
+        write_text(folder / CONFIG_FILE, resolved.to_yaml(with_sources=True))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "_-" else "-" for letter in name)[:60].strip("-")
+
+
+def open_run_folder(folder: Path) -> RunConfig:
+    """Return the config of a run that is to go on.
+
+    Raises:
+        UsageError: It is no run folder, or its rules are not what they were.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"--resume: {str(folder)!r} is not a run folder: there is no such folder")
+    if not (folder / CONFIG_FILE).is_file():
+        raise UsageError(f"--resume: {str(folder)!r} is not a run folder: it holds no {CONFIG_FILE}")
+    config = load_config(folder / CONFIG_FILE).config
+    try:
+        fingerprint = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["fingerprint"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--resume: {str(folder / RUN_FILE)!r} is missing or broken ({error})") from None
+    if fingerprint != config.rules.fingerprint:
+        raise UsageError(
+            f"--resume: {str(folder)!r} was begun for rules with fingerprint {fingerprint}, but its "
+            f"{CONFIG_FILE} now says {config.rules.name} (fingerprint {config.rules.fingerprint})"
+        )
+    return config

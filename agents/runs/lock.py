@@ -1,0 +1,75 @@
+"""A run folder belongs to one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import filelock
+import psutil
+
+from agents.errors import UsageError
+from generala_env.files import write_json
+
+LOCK_FILE: Final = ".lock"
+
+OWNER_FILE: Final = ".owner.json"
+
+
+@contextlib.contextmanager
+def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Keep a run folder to this process.
+
+    The lock is the operating system's and ends with the process that holds it, so a run that was
+    killed leaves no lock behind, only a note of who had it, which is explained and replaced.
+
+    Args:
+        folder: The run folder.
+        say: Tells a person something.
+
+    Raises:
+        UsageError: Another process has it.
+    """
+    owner_file = folder / OWNER_FILE
+    lock = filelock.FileLock(folder / LOCK_FILE, timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise UsageError(
+            f"{folder}: another process trains here: {_described_owner(owner_file)}; "
+            "wait for it or stop it, then --resume"
+        ) from None
+    try:
+        if owner_file.exists():
+            say(f"stale lock: {_described_owner(owner_file)} had this run and is gone; taking over")
+        write_json(
+            owner_file,
+            {
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+                "created": psutil.Process().create_time(),
+            },
+        )
+        yield
+        owner_file.unlink(missing_ok=True)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            owner_file.unlink(missing_ok=True)
+        raise
+    finally:
+        lock.release()
+
+
+def _described_owner(owner_file: Path) -> str:
+    try:
+        owner = json.loads(owner_file.read_text(encoding="utf-8"))
+        return f"process {owner['pid']} on {owner['host']}, since {owner['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "an unknown process"

@@ -1,0 +1,264 @@
+"""A game on disk: JSON Lines that can be resumed, replayed and reviewed.
+
+The first line names the rules, the seats and the key of the dice; each further line is one
+decision; the last one, once the game is over, is the result. The dice follow from the key,
+and are written beside each decision so that a person can read the file and a changed one is
+noticed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from agents.errors import UsageError
+from generala_env import __version__
+from generala_env.envs.dealing import DealtGame
+from generala_env.envs.outcomes import how_ended
+from generala_env.files import replacing
+from generala_env.rules.actions import Keep, action_of
+from generala_env.rules.dice import select
+from generala_env.rules.game import GameState, IllegalActionError
+from generala_env.rules.variants import Variant, VariantError
+
+FORMAT: Final = "generala-game"
+
+VERSION: Final = 1
+
+
+class RecordError(UsageError):
+    """A game record that cannot be written, or that is damaged or of another kind."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a game is played with.
+
+    Attributes:
+        variant: The rules.
+        seats: Who sits where: ``me``, ``me:NAME`` or an agent.
+        seed: Seed of the dice.
+    """
+
+    variant: Variant
+    seats: tuple[str, ...]
+    seed: int
+
+    def deal(self) -> DealtGame:
+        """Return the game at its first decision.
+
+        Raises:
+            ValueError: The variant does not allow that many players.
+        """
+        dealt = DealtGame(self.variant, len(self.seats))
+        dealt.start((self.seed, 0))
+        return dealt
+
+
+def _line(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def _header(table: Table) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "generala_env": __version__,
+        "fingerprint": table.variant.fingerprint,
+        "variant": table.variant.to_dict(),
+        "seats": list(table.seats),
+        "seed": table.seed,
+    }
+
+
+def described(variant: Variant, state: GameState, action: int) -> str:
+    """Return an action in the identifiers of the code: ``keep 5 5`` or ``close full``."""
+    move = action_of(action, variant.num_boxes)
+    if isinstance(move, Keep):
+        kept = select(state.turn.dice, move.mask)
+        return "keep " + (" ".join(map(str, kept)) if kept else "nothing")
+    return f"close {variant.boxes[move.box].value}"
+
+
+@dataclass
+class GameRecord:
+    """A game being written to a file, or read from one.
+
+    Attributes:
+        path: The file; ``None`` keeps nothing.
+        table: What the game is played with.
+        dealt: The game after the actions so far.
+        actions: The ids of the actions taken.
+    """
+
+    path: Path | None
+    table: Table
+    dealt: DealtGame
+    actions: list[int] = field(default_factory=list)
+
+    @classmethod
+    def create(cls, path: Path | None, table: Table) -> GameRecord:
+        """Begin a game and its file.
+
+        Raises:
+            RecordError: The file exists already or cannot be written, or the variant does not
+                allow that many players.
+        """
+        try:
+            dealt = table.deal()
+        except ValueError as error:
+            raise RecordError(str(error)) from None
+        record = cls(path, table, dealt)
+        if path is not None:
+            if path.exists():
+                raise RecordError(f"--record: {path} exists already; name another file, or --resume it")
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                record._append(_header(table), mode="x")
+            except OSError as error:
+                raise RecordError(f"--record: cannot write {path}: {error.strerror}") from None
+            record._finish_if_over()
+        return record
+
+    @classmethod
+    def read(cls, path: Path) -> GameRecord:
+        """Read a record and play its actions again.
+
+        A last line that was cut short, as by a crash, is left out.
+
+        Raises:
+            RecordError: The file is missing, damaged, of another kind or of a newer version.
+        """
+        lines = _lines(path)
+        try:
+            _, header = next(lines)
+        except StopIteration:
+            raise RecordError(f"{path}: is empty; a game record was expected") from None
+        table = _table(path, header)
+        try:
+            record = cls(path, table, table.deal())
+        except ValueError as error:
+            raise RecordError(f"{path}:1: {error}") from None
+        for number, values in lines:
+            if "result" in values:
+                continue
+            record._repeat(f"{path}:{number}", values)
+        return record
+
+    def _repeat(self, where: str, values: Mapping[str, Any]) -> None:
+        if self.dealt.is_over:
+            raise RecordError(f"{where}: an action after the end of the game")
+        state = self.dealt.state
+        action, dice = values.get("action"), values.get("dice")
+        if type(action) is not int:
+            raise RecordError(f"{where}: action: {action!r} is not an action id")
+        if dice != list(state.turn.dice) or values.get("seat") != state.current_player:
+            raise RecordError(
+                f"{where}: dice {dice} in seat {values.get('seat')} do not follow from seed "
+                f"{self.table.seed}: {list(state.turn.dice)} in seat {state.current_player} do; "
+                "the record was changed"
+            )
+        try:
+            self.dealt.apply(action)
+        except IllegalActionError as error:
+            raise RecordError(f"{where}: {error}") from None
+        self.actions.append(action)
+
+    def resume(self) -> None:
+        """Make the file ready for more: drop a line that was cut short."""
+        assert self.path is not None
+        text = self.path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if whole != text:
+            with replacing(self.path) as temporary:
+                temporary.write_bytes(whole)
+
+    def take(self, action: int) -> None:
+        """Take the current player's action and write it down.
+
+        Raises:
+            IllegalActionError: The action is not legal; nothing has changed.
+        """
+        state = self.dealt.state
+        self.dealt.apply(action)
+        self.actions.append(action)
+        self._append(
+            {
+                "seat": state.current_player,
+                "round": state.round,
+                "throw": state.turn.throw,
+                "dice": list(state.turn.dice),
+                "action": action,
+                "does": described(self.table.variant, state, action),
+            }
+        )
+        self._finish_if_over()
+
+    def _finish_if_over(self) -> None:
+        state = self.dealt.state
+        if self.dealt.is_over:
+            result = {
+                "scores": list(state.scores),
+                "winners": list(state.winners),
+                "decided_by": how_ended(self.table.variant, state, was_tied=self.dealt.was_tied),
+            }
+            self._append({"result": result})
+
+    def _append(self, values: Mapping[str, Any], mode: str = "a") -> None:
+        if self.path is None:
+            return
+        with self.path.open(mode, encoding="utf-8") as file:
+            file.write(_line(values))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def history(self) -> Iterator[tuple[GameState, int]]:
+        """Yield every decision of the game so far: the position and the action taken."""
+        dealt = self.table.deal()
+        for action in self.actions:
+            yield dealt.state, action
+            dealt.apply(action)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
+    # What follows the last line break was cut short.
+    for number, line in enumerate(raw[: raw.rfind(b"\n") + 1].splitlines(), start=1):
+        try:
+            values = json.loads(line)
+        except ValueError:
+            raise RecordError(f"{path}:{number}: is not a line of JSON") from None
+        if not isinstance(values, dict):
+            raise RecordError(f"{path}:{number}: is not a JSON object")
+        yield number, values
+
+
+def _table(path: Path, header: Mapping[str, Any]) -> Table:
+    where = f"{path}:1"
+    if header.get("format") != FORMAT:
+        raise RecordError(f"{where}: format {header.get('format')!r} is not {FORMAT!r}: not a game record")
+    if header.get("version") != VERSION:
+        raise RecordError(f"{where}: version {header.get('version')!r} is not {VERSION}, the one known here")
+    seats, seed, values = header.get("seats"), header.get("seed"), header.get("variant")
+    if not isinstance(seats, list) or not seats or not all(isinstance(seat, str) for seat in seats):
+        raise RecordError(f"{where}: seats: {seats!r} is not a list of names")
+    if type(seed) is not int:
+        raise RecordError(f"{where}: seed: {seed!r} is not a whole number")
+    if not isinstance(values, dict):
+        raise RecordError(f"{where}: variant: {values!r} is not a mapping of fields")
+    try:
+        variant = Variant.from_dict(values)
+    except VariantError as error:
+        raise RecordError(f"{where}: variant: {error}") from None
+    if header.get("fingerprint") != variant.fingerprint:
+        raise RecordError(
+            f"{where}: fingerprint {header.get('fingerprint')!r} is not {variant.fingerprint}, its rules'"
+        )
+    return Table(variant, tuple(seats), seed)

@@ -1,0 +1,113 @@
+"""How anything is written to disk: whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+
+class DiskFullError(OSError):
+    """No room is left to write to."""
+
+
+def os_error_number(error: BaseException) -> int | None:
+    """Return the number of the operating system's error that an error tells of, if it tells of one.
+
+    Libraries written in Rust have errors of their own for it, whose texts carry the number.
+    """
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return None if found is None else int(found[1])
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Return whether an error says that the disk, or the quota on it, is full."""
+    return os_error_number(error) in (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to, and put it in the place of ``path`` once it is on the disk.
+
+    Until then, and whatever goes wrong, what stood at ``path`` stays as it was.
+
+    Raises:
+        DiskFullError: There is no room.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        _flush(temporary)
+        os.replace(temporary, path)
+        _flush(path.parent)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if is_disk_full(error):
+            raise DiskFullError(errno.ENOSPC, "no space left on the disk", str(path)) from None
+        raise
+
+
+@lru_cache(maxsize=1)
+def _umask() -> int:
+    # It can be read only by setting it.
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as ``replacing`` does."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file as ``replacing`` does."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def remove_leftovers(folder: Path, *, of_the_living: bool = False) -> None:
+    """Delete what killed processes left under temporary names, here and one folder down.
+
+    Args:
+        folder: Where.
+        of_the_living: Delete also what belongs to a process that is still there, as where a lock says
+            that nobody else writes here; and what safetensors left, which does not say whose it is.
+    """
+    for path in [*folder.glob(".*.tmp"), *folder.glob("*/.*.tmp")]:
+        if of_the_living or not _is_alive(path.name.split(".")[-2]):
+            path.unlink(missing_ok=True)
+    if of_the_living:
+        for path in [*folder.glob(".tmp*"), *folder.glob("*/.tmp*")]:
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(process: str) -> bool:
+    """Return whether a process may be there, by its number; a name that is no number may be anybody's."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, ValueError, OverflowError):
+        return True
+    return True
