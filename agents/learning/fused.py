@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -20,12 +19,13 @@ from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
 from torch import nn
 
 from agents.learning.networks import MaskedActorCriticPolicy, MultisetKeepPolicy, ThrowFeatures
+from generala_env.compiling import kernel
 
 NUM_FIGURES: Final = 6
 """Loss, its policy, value and entropy parts, the divergence and the clip fraction."""
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _loss_and_gradients(
     rows: Any,
     scores: Any,
@@ -154,7 +154,7 @@ def _loss_and_gradients(
     figures[0] = figures[1] + ent_coef * figures[3] + vf_coef * figures[2]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _throw_loss_and_gradients(
     rows: Any, values: Any, returns: Any, made: Any, vf_coef: Any, value_gradients: Any
 ) -> Any:
@@ -177,7 +177,7 @@ def _throw_loss_and_gradients(
     return total / batch
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def _sum_of_squares(gradients: Any) -> Any:
     """Return the sum of the squares of a float32 array."""
     total = np.float32(0.0)
@@ -186,7 +186,7 @@ def _sum_of_squares(gradients: Any) -> Any:
     return total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _adam(
     weights: Any,
     gradients: Any,

@@ -1,13 +1,8 @@
-"""The compiled kernel that steps many one-player games over the variant's tables.
-
-All functions compiled into it stand in this file, because numba's cache looks for changes nowhere else.
-The numbers that it takes from the rules and from ``tables`` are frozen into it all the same.
-"""
+"""The compiled kernel that steps many one-player games over the variant's tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
@@ -18,6 +13,7 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
+from generala_env.compiling import kernel
 from generala_env.envs.kernel_tables import KEEP_ROW, Tables
 from generala_env.envs.solo import ILLEGAL_ACTIONS
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
@@ -49,15 +45,6 @@ _MULTIPLIER_LOW: Final = np.uint64(0x4385DF649FCCF645)
 _TO_UNIT: Final = 2.0**-53
 
 _NONE: Final = 2**31 - 1  # no environment
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def _inner(**options: Any) -> Callable[[_Function], _Function]:
-    """Compile what only compiled code calls: wrappers for Python would take a quarter of the compiling."""
-    options.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    compiler: Callable[[_Function], _Function] = numba.njit(**options)
-    return compiler
 
 
 class Batch(NamedTuple):
@@ -238,20 +225,20 @@ def _opener(kind: type[Tables] | type[Batch]) -> Any:
 _open_tables, _open_batch = _opener(Tables), _opener(Batch)
 
 
-@_inner(inline="always")
+@kernel(is_inner=True, inline="always")
 def _natural(number: Any) -> Any:
     """Return a number that is not negative, and known as such: an index then needs no look at its sign."""
     return np.int64(np.uint32(number))
 
 
-@_inner(inline="always")
+@kernel(is_inner=True, inline="always")
 def _thrown(union: Any, rolled: Any, num_kept: Any, generators: Any, index: Any, kept: Any) -> Any:
     """Return the throw made by rolling the dice that are not kept."""
     fallen = _natural(rolled[_natural(num_kept[kept] + _roll(generators, index))])
     return _natural(union[kept, fallen])
 
 
-@_inner(inline="always")
+@kernel(is_inner=True, inline="always")
 def _roll(generators: Any, index: Any) -> Any:
     """Advance one PCG64 and return the roll that ``numpy.random.Generator.random`` would give."""
     high, low = generators[index, 0], generators[index, 1]
@@ -301,7 +288,7 @@ _copy_32_bytes, _copy_16_bytes, _copy_8_bytes, _copy_4_bytes, _copy_byte = (
 _multiply_8, _multiply_4, _multiply_1 = (_vector_instruction(ir.FloatType(), lanes, 2) for lanes in (8, 4, 1))
 
 
-@_inner(forceinline=True)
+@kernel(is_inner=True, forceinline=True)
 def _copy(to: Any, source: Any, size: Any) -> None:
     """Copy bytes between addresses; the last instruction copies some of them for the second time.
 
@@ -326,7 +313,7 @@ def _copy(to: Any, source: Any, size: Any) -> None:
             _copy_byte(to + at, source + at)
 
 
-@_inner(forceinline=True)
+@kernel(is_inner=True, forceinline=True)
 def _multiply(to: Any, source: Any, factor: Any, size: Any) -> None:
     """Write the products of two rows of float32 at addresses, as ``_copy`` copies."""
     if size >= 32:
@@ -364,7 +351,7 @@ class _Rows(NamedTuple):
     is_locked: bool
 
 
-@_inner()
+@kernel(is_inner=True)
 def _rows(tables: Tables) -> _Rows:
     number = tables.turn_rows.itemsize
     return _Rows(
@@ -386,7 +373,7 @@ def _rows(tables: Tables) -> _Rows:
     )
 
 
-@_inner(forceinline=True)
+@kernel(is_inner=True, forceinline=True)
 def _write_observation(
     to: Any, rows: _Rows, card: Any, status: Any, throw: Any, throw_number: Any, served: Any, kept: Any
 ) -> None:
@@ -404,7 +391,7 @@ def _write_observation(
     _copy(to, rows.dice + throw * rows.dice_size, rows.dice_size)
 
 
-@_inner(forceinline=True)
+@kernel(is_inner=True, forceinline=True)
 def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, kept: Any) -> None:
     """Gather the action mask of a game that goes on, at an address."""
     context = 0
@@ -417,7 +404,7 @@ def _write_mask(to: Any, rows: _Rows, card: Any, throw: Any, throw_number: Any, 
     _copy(to + NUM_KEEP_ACTIONS, rows.close + card * rows.close_size, rows.close_size)
 
 
-@_inner()
+@kernel(is_inner=True)
 def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
     """Offer nothing in a game that is over, and one action in one that the first throw has won."""
     found = is_over
@@ -428,7 +415,7 @@ def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
             found = True
 
 
-@_inner()
+@kernel(is_inner=True)
 def _step_range(
     start: Any,
     stop: Any,
@@ -617,7 +604,7 @@ def _step_range(
     return num_ended
 
 
-@_inner()
+@kernel(is_inner=True)
 def _first_illegal(start: Any, stop: Any, actions: Any, batch_at: Any, skips_over: Any) -> Any:
     """Return the first environment from ``start`` to ``stop - 1`` whose action is not legal, or ``_NONE``.
 
@@ -635,7 +622,7 @@ def _first_illegal(start: Any, stop: Any, actions: Any, batch_at: Any, skips_ove
     return _NONE
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def step(
     actions: Any,
     tables_at: Any,
@@ -698,7 +685,7 @@ def step(
     return -1 if illegal_at == _NONE else illegal_at, num_ended
 
 
-@numba.njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def step_parallel(
     actions: Any,
     tables_at: Any,
@@ -744,7 +731,7 @@ def step_parallel(
     return -1 if illegal_at == _NONE else illegal_at, num_ended
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def reset_chosen(chosen: Any, tables_at: Any, batch_at: Any) -> None:
     """Begin new episodes in the chosen environments; tables and batch are given as for ``step``."""
     tables, batch = _open_tables(tables_at), _open_batch(batch_at)
@@ -768,7 +755,7 @@ def reset_chosen(chosen: Any, tables_at: Any, batch_at: Any) -> None:
         batch.terminated[index] = False
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel()
 def write_all(state: Any, tables: Tables, observations: Any, masks: Any) -> None:
     """Write observations and masks of many states."""
     rows, card_status = _rows(tables), tables.card_status

@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.compiling import kernel
 from generala_env.rules.compiled import NO_STATUS, CompiledVariant
 from generala_env.rules.dice import (
     IS_FIVE_EQUAL,
@@ -199,7 +200,7 @@ class Scratch(NamedTuple):
     sums: NDArray[Any]
 
 
-@numba.njit(cache=True)
+@kernel()
 def _mean_of_added(values: NDArray[Any], sixth: Any, rest: Any) -> None:
     """Fill the rows of keeps below five dice: the mean over the face of one more die.
 
@@ -216,12 +217,12 @@ def _mean_of_added(values: NDArray[Any], sixth: Any, rest: Any) -> None:
             values[keep, x] = total * sixth + total * rest
 
 
-@numba.njit(cache=True)
+@kernel()
 def _larger(a: Any, b: Any) -> Any:
     return a if a > b else b
 
 
-@numba.njit(cache=True)
+@kernel()
 def _best_within(values: NDArray[Any], best: NDArray[Any]) -> None:
     """Fill the best keep inside every keep of up to four dice."""
     for x in range(BLOCK):
@@ -241,7 +242,7 @@ def _best_within(values: NDArray[Any], best: NDArray[Any]) -> None:
                 )
 
 
-@numba.njit(cache=True)
+@kernel()
 def _best_in_throws(best: NDArray[Any], values: NDArray[Any]) -> None:
     """Write the best keep inside every throw over the throws' rows of ``values``."""
     for keep in range(np.uint64(NUM_PARTIAL_KEEPS), np.uint64(NUM_KEEPS)):
@@ -261,7 +262,7 @@ def _best_in_throws(best: NDArray[Any], values: NDArray[Any]) -> None:
                 )
 
 
-@numba.njit(cache=True)
+@kernel()
 def _mean_of_full_throw(
     values: NDArray[Any],
     rows: NDArray[Any],
@@ -310,7 +311,7 @@ def _mean_of_full_throw(
             result[x] += sums[0, x]
 
 
-@numba.njit(cache=True)
+@kernel()
 def _mean_locked(
     closing: NDArray[Any],
     values: NDArray[Any],
@@ -347,7 +348,7 @@ def _mean_locked(
             values[row, x] = inner[last, x]
 
 
-@numba.njit(cache=True)
+@kernel()
 def _turn(
     scratch: Scratch,
     row_of: NDArray[np.uint16],
@@ -473,7 +474,7 @@ class LayerIndex(NamedTuple):
     num_others: int
 
 
-@numba.njit(cache=True)
+@kernel()
 def lowest_difference(cards: Cards, mover: int, other: int) -> int:
     """Return the first difference kept for a pair of classes.
 
@@ -484,7 +485,7 @@ def lowest_difference(cards: Cards, mover: int, other: int) -> int:
     return int(min(max(low, reached), high))
 
 
-@numba.njit(cache=True)
+@kernel()
 def highest_difference(cards: Cards, mover: int, other: int) -> int:
     """Return the last difference kept for a pair of classes."""
     low, high = -cards.future[mover] - 1, cards.future[other] + 1
@@ -492,14 +493,14 @@ def highest_difference(cards: Cards, mover: int, other: int) -> int:
     return int(max(min(high, reached), low))
 
 
-@numba.njit(cache=True)
+@kernel()
 def pair_offset(index: LayerIndex, mover: int, other: int) -> int:
     """Return where the values of a pair start."""
     pair = np.int64(index.mover_row[mover]) * index.num_others + index.other_column[other]
     return int(index.offsets[pair])
 
 
-@numba.njit(cache=True)
+@kernel()
 def _solve_pair(
     mover: int,
     other: int,
@@ -566,7 +567,7 @@ def _solve_pair(
             result[base + x] = min(max(scratch.sums[2, x], 0.0), one)
 
 
-@numba.njit(parallel=True, cache=True)
+@kernel(parallel=True)
 def solve_rows(
     movers: NDArray[np.int64],
     others: NDArray[np.int64],
@@ -715,7 +716,7 @@ def operations_per_difference(compiled: CompiledVariant) -> int:
     return total + means + maxima + NUM_THROWS
 
 
-@numba.njit(parallel=True, cache=True)
+@kernel(parallel=True)
 def price_turns(
     movers: NDArray[np.int64],
     others: NDArray[np.int64],

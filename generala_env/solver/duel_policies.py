@@ -17,6 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.compiling import kernel
 from generala_env.rules.compiled import CompiledVariant, compile_variant
 from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelSolution, LayerTask, solve_duel, solve_layer_here
@@ -59,7 +60,7 @@ def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes
     )
 
 
-@numba.njit(parallel=True, cache=True)
+@kernel(parallel=True)
 def _follow_rows(
     movers: NDArray[np.int64],
     others: NDArray[np.int64],

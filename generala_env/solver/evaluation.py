@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
 from generala_env.rules.dice import (
@@ -190,7 +190,7 @@ def _tables_of(values: ActionValues) -> _Tables:
     )
 
 
-@numba.njit(cache=True)
+@kernel()
 def _price_actions(
     tables: _Tables,
     card: int,
@@ -222,7 +222,7 @@ def _price_actions(
     return best
 
 
-@numba.njit(cache=True)
+@kernel()
 def _price_batch(
     tables: _Tables,
     card: NDArray[np.int64],
@@ -306,7 +306,7 @@ class _Worst(NamedTuple):
     probability: NDArray[np.float64]
 
 
-@numba.njit(cache=True)
+@kernel()
 def _decide(
     tables: _Tables,
     card: NDArray[np.int64],
@@ -390,7 +390,7 @@ def _decide(
                 lost.by_open[box, tables.card_open[card[row]] >> box & 1] += state_loss
 
 
-@numba.njit(cache=True)
+@kernel()
 def _move_on(
     tables: _Tables,
     cards: NDArray[np.int64],
@@ -463,7 +463,7 @@ def _move_on(
     return num_outcomes
 
 
-@numba.njit(cache=True)
+@kernel()
 def _induce_backward(
     card: NDArray[np.int64],
     after: NDArray[np.int64],

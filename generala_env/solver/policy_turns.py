@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.rules.dice import (
@@ -72,7 +72,7 @@ def throws_at(compiled: CompiledVariant, throw_number: int) -> TurnThrows:
     )
 
 
-@numba.njit(cache=True)
+@kernel()
 def throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
     """Spread mass (cards, 210) on keeps over the throws after them, into (cards, P)."""
     for row in range(keep_mass.shape[0]):
@@ -142,7 +142,7 @@ class TurnOutcomes(NamedTuple):
         return self.after[where], self.points[where], self.probability[where]
 
 
-@numba.njit(cache=True)
+@kernel()
 def _follow(
     local: NDArray[np.int64],
     throw: NDArray[np.int64],

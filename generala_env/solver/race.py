@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.compiling import kernel
 from generala_env.rules.compiled import CompiledVariant, InstantWin
 from generala_env.rules.dice import IS_FIVE_EQUAL, NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.solver.solo import SoloSolution, solve_solo
@@ -28,7 +29,7 @@ from generala_env.solver.turn import closing_masses, keep_union_table, solve_tur
 _FIVE_EQUAL = np.ascontiguousarray(IS_FIVE_EQUAL)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _distributions(
     class_card: NDArray[np.int32],
     successor: NDArray[np.int32],
@@ -92,7 +93,7 @@ def _distributions(
                     future[group, total + paid] += mass * future[after, total]
 
 
-@numba.njit(cache=True)
+@kernel()
 def _win_by_total(
     groups: NDArray[np.int64],
     scores: NDArray[np.int64],
@@ -118,7 +119,7 @@ def _win_by_total(
         below = reached
 
 
-@numba.njit(cache=True)
+@kernel()
 def _win_after(
     group: int,
     score: int,
@@ -133,7 +134,7 @@ def _win_after(
     return float(total)
 
 
-@numba.njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _race_turns(
     own: NDArray[np.int64],
     score: NDArray[np.int64],
@@ -187,7 +188,7 @@ def _race_turns(
         solve_turn(best, is_served, win_value, is_locked, union, keep_values[row])
 
 
-@numba.njit(cache=True, parallel=True)
+@kernel(parallel=True)
 def _race_closings(
     own: NDArray[np.int64],
     score: NDArray[np.int64],

@@ -9,6 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import (
     CompiledVariant,
@@ -23,7 +24,7 @@ from generala_env.rules.variants import Variant
 from generala_env.solver.turn import keep_union_table, solve_turn
 
 
-@numba.njit(parallel=True, cache=True)
+@kernel(parallel=True)
 def _solve_layer(
     cards: NDArray[np.int64],
     successor: NDArray[np.int32],

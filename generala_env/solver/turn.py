@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.dice import (
     IS_FIVE_EQUAL,
@@ -59,7 +59,7 @@ def keep_union_table() -> NDArray[np.int16]:
     return table
 
 
-@numba.njit(cache=True, fastmath=False)
+@kernel()
 def expect_keeps(values: NDArray[np.float64], first: int) -> None:
     """Fill the value of every keep below five dice from the values of the throws.
 
@@ -74,7 +74,7 @@ def expect_keeps(values: NDArray[np.float64], first: int) -> None:
         values[keep] = total / 6.0
 
 
-@numba.njit(cache=True)
+@kernel()
 def best_keeps(values: NDArray[np.float64], best: NDArray[np.float64]) -> None:
     """Find the best keep contained in every keep and, properly, in every throw.
 
@@ -91,7 +91,7 @@ def best_keeps(values: NDArray[np.float64], best: NDArray[np.float64]) -> None:
         best[keep] = top
 
 
-@numba.njit(cache=True)
+@kernel()
 def _expect_throw(
     closing: NDArray[np.float64], best: NDArray[np.float64], is_served: bool, win_value: float
 ) -> float:
@@ -107,7 +107,7 @@ def _expect_throw(
     return total
 
 
-@numba.njit(cache=True)
+@kernel()
 def solve_turn(
     closing: NDArray[np.float64],
     is_served: NDArray[np.bool_],
@@ -159,7 +159,7 @@ def solve_turn(
     return _expect_throw(closing, best, is_served[0, 1], win_value)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _expect_locked(
     closing: NDArray[np.float64],
     later: NDArray[np.float64],
@@ -200,7 +200,7 @@ def throws_after_keeps() -> NDArray[np.float64]:
     return np.stack([throw_probabilities_after(keep) for keep in range(NUM_PARTIAL_KEEPS)])
 
 
-@numba.njit(cache=True)
+@kernel()
 def _choose(
     throw: int,
     kept: int,
@@ -225,7 +225,7 @@ def _choose(
     return chosen if best >= close_value else -1
 
 
-@numba.njit(cache=True)
+@kernel()
 def closing_masses(
     close_value: NDArray[np.float64],
     keep_values: NDArray[np.float64],
