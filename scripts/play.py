@@ -13,11 +13,13 @@ from rich.console import Console
 
 from agents.cli import add_variant_arguments, print_json, program, run_command, variant_from
 from agents.errors import UsageError
+from agents.games.advice import Adviser
+from agents.games.record import GameRecord, Table
+from agents.games.seating import seat_names
+from agents.games.verdicts import review_json
 from agents.registry import agent_names
-from agents.terminal.advice import Adviser
-from agents.terminal.game import Leave, TerminalGame, seat_names
-from agents.terminal.record import GameRecord, Table
-from agents.terminal.review import replay, review, review_json
+from agents.terminal.game import Leave, TerminalGame
+from agents.terminal.review import replay, review
 from agents.terminal.screen import Screen
 from agents.terminal.words import text
 from generala_env.rules.compiled import compile_variant

@@ -1,5 +1,5 @@
-"""The game in the terminal: playing, hints, reviews and records.
+"""The game in the terminal: playing, hints and reviews.
 
-Rules and dealing live in ``generala_env``; what the screen says in ``words.py``.
-Start with ``game.py``.
+Rules and dealing live in ``generala_env``; records, advice and verdicts in ``agents/games``; what
+the screen says in ``words.py``. Start with ``game.py``.
 """

@@ -3,51 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from agents.base import Agent
-from agents.players.seats import SeatAgent
-from agents.registry import make_agent
-from agents.terminal.advice import Adviser
+from agents.games.advice import Adviser
+from agents.games.record import GameRecord
+from agents.games.seating import Seating, seat_names
 from agents.terminal.moves import NotUnderstood, parse_move
-from agents.terminal.record import GameRecord
 from agents.terminal.screen import Screen
-from generala_env.envs.opponents import ask
-from generala_env.envs.table_observation import table_batch
 from generala_env.rules.actions import Keep, action_of
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.dice import select
 from generala_env.rules.game import GameState
-from generala_env.rules.names import DiceSkin, word
-
-PERSON: Final = "me"
+from generala_env.rules.names import DiceSkin
 
 
 class Leave(Exception):  # noqa: N818 - leaving is not an error
     """A person leaves the table; the record can be resumed."""
-
-
-def is_person(seat: str) -> bool:
-    """Tell whether a seat is a person's: ``me`` or ``me:NAME``."""
-    return seat == PERSON or seat.startswith(f"{PERSON}:")
-
-
-def seat_names(seats: Sequence[str], language: str) -> list[str]:
-    """Return what the players are called, numbered where a name comes more than once."""
-    names = []
-    for seat in seats:
-        name = seat.partition(":")[2] if is_person(seat) else Path(seat).name
-        names.append(name or word("you", language))
-    return [
-        f"{name} {names[: index + 1].count(name)}" if names.count(name) > 1 else name
-        for index, name in enumerate(names)
-    ]
 
 
 # --- playing --------------------------------------------------------------------------------------
@@ -85,24 +61,14 @@ class TerminalGame:
         """Seat everybody."""
         self.record = record
         self.variant = record.table.variant
-        self.compiled = compile_variant(self.variant)
         seats = record.table.seats
         self.screen = Screen(console, self.variant, seat_names(seats, language), language=language, skin=skin)
         self.language = language
         self.skin = skin
         self.pause = pause
         self.read = read if read is not None else console.input
-        self.adviser = Adviser(self.compiled, len(seats), store)
-        self.agents = [
-            None if is_person(seat) else self._agent(seat, index, store) for index, seat in enumerate(seats)
-        ]
-
-    def _agent(self, name: str, index: int, store: Path | None) -> SeatAgent | Agent:
-        seed = self.record.table.seed + index
-        num_players = len(self.record.table.seats)
-        if num_players == 1:
-            return make_agent(name, self.compiled, seed=seed)
-        return make_agent(name, self.compiled, num_players=num_players, seed=seed, store=store)
+        self.adviser = Adviser(compile_variant(self.variant), len(seats), store)
+        self.seating = Seating(record.table, store)
 
     def play(self) -> None:
         """Play to the end.
@@ -111,35 +77,22 @@ class TerminalGame:
             Leave: A person leaves, or the input ends.
         """
         dealt = self.record.dealt
-        if not self.record.actions and not dealt.is_over and len(self.agents) > 1:
+        if not self.record.actions and not dealt.is_over and len(self.record.table.seats) > 1:
             name = self.screen.names[dealt.state.current_player]
             self.screen.log.append(self.screen.say("starts", name=name))
         while not dealt.is_over:
             state = dealt.state
             mask = dealt.action_mask()
-            agent = self.agents[state.current_player]
-            action = self._ask_person(state, mask) if agent is None else self._ask_agent(agent, state, mask)
+            is_agent = self.seating.agents[state.current_player] is not None
+            action = self.seating.decide(state, mask) if is_agent else self._ask_person(state, mask)
             self.screen.note(state, action)
             self.record.take(action)
-            if agent is not None and self.pause > 0:
+            if is_agent and self.pause > 0:
                 self.screen.draw(dealt.state)
                 time.sleep(self.pause)
         if not self.record.actions:
             self.screen.log.append(self.screen.say("first_throw_won"))
         self.screen.draw(dealt.state)
-
-    def _ask_agent(self, agent: SeatAgent | Agent, state: GameState, mask: NDArray[np.bool_]) -> int:
-        if mask.sum() == 1:
-            return int(mask.argmax())
-        if len(self.agents) == 1:
-            assert isinstance(agent, Agent)
-            observation = agent.layout.encode(self.compiled.turn_batch(state))
-            action = int(agent.act(observation, mask[None])[0])
-        else:
-            batch = table_batch(self.compiled, state, state.current_player)
-            action = int(ask(agent, batch, mask[None], deterministic=True)[0])
-        # A trained agent may name something illegal; at a table it then takes the lowest legal action.
-        return action if mask[action] else int(mask.argmax())
 
     def _ask_person(self, state: GameState, mask: NDArray[np.bool_]) -> int:
         console, say = self.screen.console, self.screen.say

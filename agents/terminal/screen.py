@@ -14,13 +14,12 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from agents.terminal.advice import Choice
+from agents.games.advice import Choice
+from agents.games.closing import payment
 from agents.terminal.words import text
 from generala_env.envs.rendering import die_lines, is_kept, sheet_rows, status_line
 from generala_env.rules.actions import NUM_KEEP_ACTIONS, Keep, action_of
-from generala_env.rules.card import Card, box_points
-from generala_env.rules.compiled import compile_variant
-from generala_env.rules.dice import NUM_DICE, Dice, counts_of, select
+from generala_env.rules.dice import NUM_DICE, Dice, select
 from generala_env.rules.game import GameState, Phase
 from generala_env.rules.names import box_name, face_label, word
 from generala_env.rules.variants import Variant
@@ -70,22 +69,10 @@ class Screen:
                 return self.say("will_throw_all")
             return self.say("will_keep", what=self.faces(kept), count=NUM_DICE - len(kept))
         name = box_name(self.variant.boxes[move.box], self.language, self.skin)
-        points = self.pays(state, move.box)
+        points = payment(self.variant, state, move.box).points
         return (
             self.say("will_close", what=name, points=points) if points else self.say("will_strike", what=name)
         )
-
-    def pays(self, state: GameState, box: int) -> int:
-        """Return what closing a box would pay now, the Doble bonus left out."""
-        served = self._is_served(state)
-        card = Card.empty(self.variant) if state.phase is Phase.PLAYOFF else state.card
-        return box_points(
-            self.variant, card, self.variant.boxes[box], counts_of(state.turn.dice), served=served
-        )
-
-    def _is_served(self, state: GameState) -> bool:
-        compiled = compile_variant(self.variant)
-        return bool(compiled.is_served[state.turn.throw - 1, int(state.turn.is_full_throw)])
 
     def dice(self, state: GameState, pending: Dice | None = None) -> Columns:
         """Draw the dice; those set aside are green, those about to be yellow."""
@@ -116,7 +103,7 @@ class Screen:
             cells = [str(index + 1) if is_box else "", *row]
             if mask is not None:
                 can = is_box and bool(mask[NUM_KEEP_ACTIONS + index])
-                cells.append(str(self.pays(state, index) or "—") if can else "")
+                cells.append(str(payment(self.variant, state, index).points or "—") if can else "")
             table.add_row(*cells, end_section=index == len(rows) - 2)
         return table
 

@@ -16,11 +16,13 @@ import pytest
 from rich.console import Console
 
 from agents.errors import UsageError
-from agents.terminal.advice import Adviser
-from agents.terminal.game import Leave, TerminalGame, seat_names
+from agents.games.advice import Adviser
+from agents.games.record import GameRecord, RecordError, Table
+from agents.games.seating import seat_names
+from agents.games.verdicts import judge, review_json
+from agents.terminal.game import Leave, TerminalGame
 from agents.terminal.moves import NotUnderstood, parse_dice, parse_move
-from agents.terminal.record import GameRecord, RecordError, Table
-from agents.terminal.review import judge, replay, review_json
+from agents.terminal.review import replay
 from agents.terminal.screen import Screen
 from agents.terminal.words import TEXT_KEYS, text
 from generala_env.rules import get_variant
@@ -214,7 +216,7 @@ def test_nothing_happens_before_a_move_is_confirmed_and_undo_takes_it_back() -> 
     played, _ = game(None, ["-", "u", "c1", "u"])
     with pytest.raises(Leave):
         played.play()
-    own = [seat for seat, agent in enumerate(played.agents) if agent is None]
+    own = [seat for seat, agent in enumerate(played.seating.agents) if agent is None]
     assert not [state for state, _ in played.record.history() if state.current_player in own]
     assert "undo" in "".join(played.read.prompts)  # type: ignore[attr-defined]
     assert "throw all five dice" in "".join(played.read.prompts)  # type: ignore[attr-defined]
