@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tqdm import tqdm
 from agents.cli import positive_int, print_json, program, run_command
 from agents.config.explaining import config_schema
 from agents.config.loading import ResolvedConfig, load_config
+from agents.config.plan import plan_of
 from agents.errors import UsageError
 
 EXIT_FAILED = 1
@@ -86,14 +88,15 @@ def _resolve(arguments: argparse.Namespace) -> ResolvedConfig:
 
 def _plan(resolved: ResolvedConfig, arguments: argparse.Namespace) -> dict[str, Any]:
     config = resolved.config
+    plan = plan_of(config)
     if arguments.run_dir is not None and arguments.run_dir.exists():
         raise UsageError(f"--run-dir: {str(arguments.run_dir)!r} exists and is never overwritten")
     return {
         "config": config.to_dict(),
         "variant": config.rules.name,
         "fingerprint": config.rules.fingerprint,
-        "num_evaluations": config.total_timesteps // config.evaluation.every,
-        "num_checkpoints": config.total_timesteps // config.checkpoints.every,
+        **asdict(plan),
+        "warning": plan.warning,
         "run_dir": None if arguments.run_dir is None else str(arguments.run_dir),
     }
 
@@ -135,6 +138,8 @@ def _train(arguments: argparse.Namespace, resolved: ResolvedConfig | None) -> tu
     else:
         config = resolved.config
         prepare(config)
+        if warning := plan_of(config).warning:
+            _say(f"warning: {warning}")
         folder = create_run_folder(resolved, arguments.run_dir, sys.argv)
     with locked(folder, _say):
         run = TrainingRun(folder, config, _say)
@@ -193,10 +198,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             else:
                 print(resolved.to_yaml(with_sources=True), end="")
                 print(
-                    f"# would train {resolved.config.total_timesteps:,} steps on {plan['variant']} "
-                    f"with about {plan['num_evaluations']} evaluations and {plan['num_checkpoints']} "
-                    "checkpoints; nothing was written"
+                    f"# would train {plan['num_timesteps']:,} steps on {plan['variant']} in "
+                    f"{plan['num_updates']:,} updates, with at most {plan['num_evaluations']:,} evaluations "
+                    f"and {plan['num_checkpoints']:,} checkpoints; nothing was written"
                 )
+                if plan["warning"]:
+                    print(f"# warning: {plan['warning']}")
             return 0
     from agents.runs.training import Interrupted
     from agents.runs.watch import TrainingError

@@ -112,6 +112,14 @@ class PPOConfig(Section):
     target_kl: Annotated[float, Field(gt=0, le=10)] | None = None
     """End an update's epochs beyond this divergence; null does not."""
 
+    def steps_per_update(self, num_envs: int) -> int:
+        """Return the decisions collected between two updates, all environments together."""
+        return self.n_steps * num_envs
+
+    def rounds_before_updates(self, num_envs: int) -> int:
+        """Return how often decisions are collected without an update after them: never."""
+        return 0
+
 
 class DQNConfig(Section):
     """Hyperparameters of DQN, in SB3's spelling."""
@@ -146,6 +154,14 @@ class DQNConfig(Section):
     """Share of random actions at last."""
     max_grad_norm: Annotated[float, Field(gt=0, le=10**6)] = 10.0
     """Largest norm of a gradient."""
+
+    def steps_per_update(self, num_envs: int) -> int:
+        """Return the decisions collected between two updates, all environments together."""
+        return self.train_freq * num_envs
+
+    def rounds_before_updates(self, num_envs: int) -> int:
+        """Return how often decisions are collected before learning starts."""
+        return self.learning_starts // self.steps_per_update(num_envs)
 
 
 ALGORITHMS: Final[dict[str, type[Section]]] = {"ppo": PPOConfig, "dqn": DQNConfig}

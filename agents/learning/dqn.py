@@ -30,11 +30,12 @@ from agents.learning.networks import (
     action_values,
     masked_greedy,
 )
+from agents.learning.progress import WholeUpdates
 from agents.learning.replay import StateReplay, Transitions
 from agents.learning.vec_env import GeneralaVecEnv
 
 
-class MaskableDQN(DQN):
+class MaskableDQN(WholeUpdates, DQN):
     """Deep Q-learning with masked actions on a ``GeneralaVecEnv``; used like ``DQN``.
 
     ``policy`` may be ``"MlpPolicy"`` or ``"MultisetKeepPolicy"``. Targets are those of Double DQN
@@ -87,6 +88,13 @@ class MaskableDQN(DQN):
         )
 
     # --- choosing ---------------------------------------------------------------------------
+
+    def _steps_per_update(self) -> int:
+        frequency = self.train_freq
+        assert isinstance(frequency, TrainFreq)
+        # Counted in episodes, rounds have no length of their own.
+        is_steps = frequency.unit is TrainFrequencyUnit.STEP
+        return self.n_envs * frequency.frequency if is_steps else 1
 
     def _random_actions(self, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Draw an allowed action per row, each equally likely."""

@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from agents.learning.fused import FusedUpdate, can_fuse
 from agents.learning.networks import MaskedActorCriticPolicy, MultisetKeepPolicy
+from agents.learning.progress import WholeUpdates
 from agents.learning.rollout import RolloutArrays, ThrowSamples
 from agents.learning.vec_env import GeneralaVecEnv
 
@@ -50,7 +51,7 @@ class Losses(NamedTuple):
     clip_fraction: torch.Tensor
 
 
-class PPO(MaskablePPO):
+class PPO(WholeUpdates, MaskablePPO):
     """Proximal policy optimisation with masked actions; used like ``MaskablePPO``.
 
     On a ``GeneralaVecEnv`` the rollout does no work per environment; any other environment that
@@ -111,6 +112,9 @@ class PPO(MaskablePPO):
             self.rollout_buffer.throw_lambda = self.throw_lambda
             self.rollout_buffer.value_lambda = self.value_lambda
             self.rollout_buffer.reset()
+
+    def _steps_per_update(self) -> int:
+        return self.n_steps * self.n_envs
 
     # --- collecting ---------------------------------------------------------------------
 
