@@ -20,6 +20,7 @@ from agents.config.explaining import config_schema
 from agents.config.loading import ResolvedConfig, load_config
 from agents.config.plan import plan_of
 from agents.errors import UsageError
+from agents.runs.folder import create_run_folder, log_folder, open_run_folder
 
 EXIT_FAILED = 1
 EPILOG = """\
@@ -125,7 +126,6 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
 
 def _train(arguments: argparse.Namespace, resolved: ResolvedConfig | None) -> tuple[Path, dict[str, Any]]:
     # Training pulls in torch; a mistyped key should not wait for it.
-    from agents.runs.folder import create_run_folder, open_run_folder
     from agents.runs.lock import locked
     from agents.runs.training import TrainingRun, prepare
 
@@ -146,7 +146,7 @@ def _train(arguments: argparse.Namespace, resolved: ResolvedConfig | None) -> tu
         if arguments.resume is not None:
             run.restore()
         _say(f"run folder: {folder}")
-        _say(f"curves: {program('tensorboard')} --logdir {folder / 'tensorboard'}")
+        _say(f"curves: {program('tensorboard')} --logdir {log_folder(folder)}")
         run.train()
         return folder, run.finish()
 
@@ -166,7 +166,7 @@ def _print_result(folder: Path, result: dict[str, Any]) -> None:
         f"the best agent was that of step {result['selected_at']:,}",
         f"results:  {folder / 'evaluation.json'}",
         f"agent:    {program('python')} scripts/evaluate.py --agent {folder}",
-        f"curves:   {program('tensorboard')} --logdir {folder / 'tensorboard'}",
+        f"curves:   {program('tensorboard')} --logdir {log_folder(folder)}",
     ):
         console.print(line, highlight=False, soft_wrap=True)
 

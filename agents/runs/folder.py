@@ -6,7 +6,7 @@ import json
 import shutil
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -137,6 +137,41 @@ RUNS_FOLDER: Final = Path("runs")
 RUN_FILE: Final = "run.json"
 
 TENSORBOARD_FOLDER: Final = "tensorboard"
+"""Where runs of earlier versions keep their curves."""
+
+EVENT_FILES: Final = "events.out.tfevents.*"
+"""The pattern of the names of TensorBoard's files."""
+
+
+def events_folder(folder: Path) -> Path:
+    """Return where a run's TensorBoard files lie: in its own folder, which TensorBoard then calls it by.
+
+    A run that was begun by an earlier version goes on in its ``tensorboard`` folder.
+    """
+    earlier = folder / TENSORBOARD_FOLDER
+    return earlier if earlier.is_dir() else folder
+
+
+def event_files(folder: Path) -> list[Path]:
+    """Return a run's TensorBoard files, in order."""
+    return sorted(events_folder(folder).glob(EVENT_FILES))
+
+
+def log_folder(folder: Path) -> Path:
+    """Return the folder to show TensorBoard: all of ``runs/`` for a run in it, otherwise the run alone.
+
+    TensorBoard names a run by its path below that folder.
+    """
+    return folder.parent if folder.parent.name == RUNS_FOLDER.name else folder
+
+
+def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a nested mapping as one of dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        path = f"{prefix}.{key}" if prefix else str(key)
+        flat.update(flattened(value, path) if isinstance(value, Mapping) else {path: value})
+    return flat
 
 
 def create_run_folder(resolved: ResolvedConfig, folder: Path | None, command: Sequence[str]) -> Path:

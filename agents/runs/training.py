@@ -24,7 +24,7 @@ from typing import Any, Final
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import Logger, TensorBoardOutputFormat
+from stable_baselines3.common.logger import HParam, Logger, TensorBoardOutputFormat
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
@@ -33,7 +33,7 @@ from agents.config.model import RunConfig
 from agents.errors import UsageError
 from agents.learning.learners import make_learner
 from agents.learning.network_agent import NetworkAgent
-from agents.runs.folder import EVALUATION_FILE, PROGRESS_FILE, TENSORBOARD_FOLDER
+from agents.runs.folder import EVALUATION_FILE, PROGRESS_FILE, event_files, events_folder, flattened
 from agents.runs.judging import Judge, Judgement
 from agents.runs.learner_state import learner_state, set_learner_state, set_weights, weights_of
 from agents.runs.watch import FiniteWatch, NonFiniteError, TrainingError
@@ -111,6 +111,8 @@ class Progress:
 
     Attributes:
         wall_seconds: Seconds of training, over all processes that worked on it.
+        processor_seconds: Seconds that processors worked on it, all threads added up; ``None`` if the run
+            was begun by a version that did not count them.
         evaluation_seconds: Those spent on evaluations.
         last_evaluation_seconds: Those of the last evaluation.
         next_evaluation: Steps after which the next evaluation is due.
@@ -120,6 +122,7 @@ class Progress:
     """
 
     wall_seconds: float = 0.0
+    processor_seconds: float | None = 0.0
     evaluation_seconds: float = 0.0
     last_evaluation_seconds: float = 0.0
     next_evaluation: int = 0
@@ -151,7 +154,7 @@ class TrainingRun:
         self.best: dict[str, Any] | None = None
         self.latest: Judgement | None = None
         self.stop_signal: int | None = None
-        self.clock = time.monotonic()
+        self._start_clocks()
         self.last_boundary = -1
         self.model: BaseAlgorithm = make_learner(self.config)
         self.watch = FiniteWatch(self.model)
@@ -190,7 +193,7 @@ class TrainingRun:
         set_weights(self.model, arrays)
         state = unpack(content["state"], arrays)
         set_learner_state(self.model, state["learner"])
-        self.progress = Progress(**state["progress"])
+        self.progress = Progress(**{"processor_seconds": None, **state["progress"]})
         self.best = state["best"]
         self._cut_logs(state["tensorboard"], state["progress_bytes"])
         self._adopt_best()
@@ -205,7 +208,7 @@ class TrainingRun:
 
     def _cut_logs(self, sizes: Mapping[str, int], progress_bytes: int) -> None:
         """Drop what was logged after the checkpoint, as it will be logged again."""
-        for path in sorted((self.folder / TENSORBOARD_FOLDER).glob("events.*")):
+        for path in event_files(self.folder):
             if path.name not in sizes:
                 path.unlink()
             elif path.stat().st_size > sizes[path.name]:
@@ -240,7 +243,7 @@ class TrainingRun:
         if self.progress.is_finished or remaining <= 0:
             return
         is_new = self.model.num_timesteps == 0
-        self.clock = time.monotonic()
+        self._start_clocks()
         self.last_boundary = self.model.num_timesteps
         if is_new:
             self.progress.next_evaluation = self.config.evaluation.every
@@ -257,7 +260,9 @@ class TrainingRun:
         )
         try:
             with self._full_disk_told():
-                self.writer = Curves(self.folder / TENSORBOARD_FOLDER, self.model.num_timesteps)
+                self.writer = Curves(events_folder(self.folder), self.model.num_timesteps)
+                if is_new:
+                    self.writer.write_hyperparameters(self.config)
                 self.model.set_logger(Logger(str(self.folder), [self.writer]))
                 with self._signals():
                     self.model.learn(
@@ -332,11 +337,24 @@ class TrainingRun:
             self.bar.set_postfix(shown, refresh=False)
         self.bar.update(self.model.num_timesteps - self.bar.n)
 
+    def _start_clocks(self, now: float | None = None) -> None:
+        self.clock = time.monotonic() if now is None else now
+        self.processor_clock = time.process_time()
+
+    def _spent(self) -> dict[str, float]:
+        """Return what the run took so far, as the rows of its progress say it."""
+        spent = {"wall_seconds": self._seconds()}
+        if self.progress.processor_seconds is not None:
+            spent["processor_seconds"] = self.progress.processor_seconds
+        return {key: round(seconds, 3) for key, seconds in spent.items()}
+
     def _seconds(self) -> float:
         """Return seconds of training so far, and count them."""
         now = time.monotonic()
         self.progress.wall_seconds += now - self.clock
-        self.clock = now
+        if self.progress.processor_seconds is not None:
+            self.progress.processor_seconds += time.process_time() - self.processor_clock
+        self._start_clocks(now)
         return self.progress.wall_seconds
 
     def _affords_evaluation(self) -> bool:
@@ -361,7 +379,7 @@ class TrainingRun:
         for tag, figure in judgement.draw_figures().items():
             self.writer.writer.add_figure(tag, figure, now)
         self.writer.writer.flush()
-        row = {"num_timesteps": now, "wall_seconds": round(self._seconds(), 3), **judgement.summary()}
+        row = {"num_timesteps": now, **self._spent(), **judgement.summary()}
         with (self.folder / PROGRESS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, allow_nan=False) + "\n")
             file.flush()
@@ -394,13 +412,12 @@ class TrainingRun:
         self._seconds()
         now = self.model.num_timesteps
         arrays = weights_of(self.model)
-        events = (self.folder / TENSORBOARD_FOLDER).glob("events.*")
         progress_file = self.folder / PROGRESS_FILE
         state = {
             "learner": learner_state(self.model),
             "progress": vars(self.progress),
             "best": self.best,
-            "tensorboard": {path.name: path.stat().st_size for path in sorted(events)},
+            "tensorboard": {path.name: path.stat().st_size for path in event_files(self.folder)},
             "progress_bytes": progress_file.stat().st_size if progress_file.exists() else 0,
         }
         content = {
@@ -473,3 +490,16 @@ class Curves(TensorBoardOutputFormat):
         """Open the folder; a TensorBoard that is looking at it forgets what came after the step."""
         self.writer = SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else None)
         self._is_closed = False
+
+    def write_hyperparameters(self, config: RunConfig) -> None:
+        """Write what TensorBoard's HParams tab shows: every value of the config, and the score."""
+        flat = flattened(config.to_dict())
+        # The tab knows numbers and text; a truth value would be shown as 0 or 1.
+        shown = {
+            key: value if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+            for key, value in flat.items()
+            if value is not None
+        }
+        # The tab reads the metrics from the scalars of this name.
+        metrics: dict[str, float] = dict.fromkeys(("eval/mean_score", "eval/optimality"), 0.0)
+        self.write({"hparams": HParam(shown, metrics)}, {"hparams": ()})

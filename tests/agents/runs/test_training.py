@@ -23,16 +23,23 @@ import numpy as np
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins.hparams.metadata import (
+    EXPERIMENT_TAG,
+    SESSION_START_INFO_TAG,
+    parse_experiment_plugin_data,
+    parse_session_start_info_plugin_data,
+)
 
 from agents.config.loading import parse_config
 from agents.errors import UsageError
 from agents.registry import make_agent
 from agents.runs import training
-from agents.runs.folder import create_run_folder
+from agents.runs.folder import EVENT_FILES, create_run_folder, event_files, read_config
 from agents.runs.learner_state import weights_of
 from agents.runs.training import TrainingRun
 from agents.runs.watch import FiniteWatch, NonFiniteError
-from agents.saving.agent_files import checkpoint_files, read_agent, read_file, weights_hash
+from agents.saving.agent_files import checkpoint_files, read_agent, read_file, weights_hash, write_file
 from generala_env import files
 from scripts.train import main
 
@@ -59,6 +66,9 @@ checkpoints: {every: 128}
 """
 
 
+TIMES = ("wall_seconds", "processor_seconds")
+
+
 @pytest.fixture(autouse=True)
 def _one_thread() -> None:
     torch.set_num_threads(1)
@@ -78,7 +88,7 @@ def result_of(run: Path) -> dict[str, Any]:
 def curves(run: Path) -> dict[str, list[tuple[int, Any]]]:
     """Return step and value of every point that TensorBoard would show, by tag."""
     points: dict[str, list[tuple[int, Any]]] = {}
-    for path in sorted((run / "tensorboard").iterdir()):
+    for path in event_files(run):
         for event in EventFileLoader(str(path)).Load():
             for value in event.summary.value:
                 points.setdefault(value.tag, []).append((event.step, value.tensor.float_val[:]))
@@ -87,7 +97,7 @@ def curves(run: Path) -> dict[str, list[tuple[int, Any]]]:
 
 def learning_curve(run: Path) -> list[dict[str, Any]]:
     rows = [json.loads(line) for line in (run / "progress.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key != "wall_seconds"} for row in rows]
+    return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
 
 
 def assert_same_run(run: Path, reference: Path) -> None:
@@ -102,6 +112,10 @@ def assert_same_run(run: Path, reference: Path) -> None:
         if tag != "time/fps":
             assert ours[tag] == points, tag
     assert all(before[0] < after[0] for tag in ours.values() for before, after in pairwise(tag))
+
+
+def event_files_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob(EVENT_FILES))
 
 
 def log_of(run: Path) -> Path:
@@ -209,9 +223,65 @@ def test_the_agent_of_a_run_is_the_one_that_scored_best(reference: Path) -> None
 
 def test_the_learning_curve_has_its_keys(reference: Path) -> None:
     rows = [json.loads(line) for line in (reference / "progress.jsonl").read_text().splitlines()]
-    keys = {"num_timesteps", "wall_seconds", "exact", "mean_score", "ci95", "optimality"}
+    keys = {"num_timesteps", "wall_seconds", "processor_seconds", "exact", "mean_score", "ci95", "optimality"}
     assert all(keys <= set(row) for row in rows)
+    for key in TIMES:
+        assert all(before[key] < after[key] for before, after in pairwise(rows))
     assert [row["num_timesteps"] for row in rows] == list(range(512, 3073, 512))
+
+
+def test_tensorboard_calls_a_run_by_the_name_of_its_folder_and_knows_its_hyperparameters(
+    reference: Path,
+) -> None:
+    runs = EventMultiplexer().AddRunsFromDirectory(str(reference.parent)).Reload()
+    assert list(runs.Runs()) == ["whole"]
+    content = runs.PluginRunToTagToContent("hparams")["whole"]
+    start = parse_session_start_info_plugin_data(content[SESSION_START_INFO_TAG]).hparams
+    config = read_config(reference)
+    assert start["total_timesteps"].number_value == config["total_timesteps"]
+    assert start["algorithm.name"].string_value == config["algorithm"]["name"]
+    assert start["policy.keeps_head"].string_value == str(config["policy"]["keeps_head"])
+    metrics = parse_experiment_plugin_data(content[EXPERIMENT_TAG]).metric_infos
+    # The tab looks the metrics up among the scalars of the run.
+    assert {metric.name.tag for metric in metrics} <= set(curves(reference))
+
+
+def stop_after_an_evaluation(_: Path) -> None:
+    evaluate = TrainingRun._evaluate
+
+    def once(self: TrainingRun) -> None:
+        evaluate(self)
+        self.stop_signal = signal.SIGTERM
+
+    TrainingRun._evaluate = once  # type: ignore[method-assign]
+
+
+def test_a_run_of_an_earlier_version_goes_on_in_its_tensorboard_folder(
+    reference: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert (
+        end(
+            start(
+                run, "--config", config_of(reference), "--run-dir", str(run), before=stop_after_an_evaluation
+            )
+        )
+        == 143
+    )
+    # Earlier versions kept the curves in a folder, and counted no processor seconds.
+    (run / "tensorboard").mkdir()
+    for path in event_files_in(run):
+        path.rename(run / "tensorboard" / path.name)
+    for path in checkpoint_files(run):
+        content, arrays = read_file(path, "checkpoint")
+        assert content["state"]["progress"].pop("processor_seconds") > 0
+        write_file(path, "checkpoint", content, arrays)
+    assert end(start(run, "--resume", str(run))) == 0
+    assert_same_run(run, reference)
+    assert not event_files_in(run)
+    rows = [json.loads(line) for line in (run / "progress.jsonl").read_text().splitlines()]
+    assert "processor_seconds" in rows[0]
+    assert "processor_seconds" not in rows[-1]
 
 
 @pytest.mark.parametrize("reference", ["ppo"], indirect=True)
@@ -424,7 +494,6 @@ def _fill_disk(_run: Path) -> None:
 @pytest.mark.parametrize("reference", ["dqn"], indirect=True)
 def test_a_full_disk_stops_the_run_and_loses_nothing(reference: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-
     assert end(start(run, "--config", config_of(reference), "--run-dir", str(run), before=_fill_disk)) == 1
     told = said(run)
     last = checkpoint_files(run)[-1]
