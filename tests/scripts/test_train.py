@@ -56,7 +56,7 @@ def refused(*arguments: str) -> str:
 def test_a_run_ends_with_its_result_and_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--config", write(), "--set", "evaluation.every=256", "--seed", "0"]) == 0
     shown = capsys.readouterr()
-    for words in ("turn_greedy", "optimal", "--logdir runs/x-", "evaluation.json"):
+    for words in ("turn_greedy", "optimal", "--logdir runs\n", "runs/x-", "evaluation.json"):
         assert words in shown.out
     assert "--resume" in main.__module__ or "run folder: runs/x-" in shown.err
     result = told(capsys, "--config", "x.yaml", "--run-dir", "named")
