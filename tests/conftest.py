@@ -11,6 +11,9 @@ from hypothesis import settings
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+# Windows open where nobody sees them.
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
 # The first call of a compiled function takes seconds, so a deadline per example would fail at random.
 # The parent keeps what hypothesis itself chose, which under CI is a fixed seed.
 inherited = settings.get_profile(settings.get_current_profile_name())

@@ -17,6 +17,7 @@ from agents.evaluation.report_text import texts
 from agents.evaluation.sampled import EVALUATION_SEED
 from agents.evaluation.traces import GameTrace, trace_game
 from generala_env import __version__
+from generala_env.envs.board import close_text, keep_text
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
@@ -101,14 +102,11 @@ class _Wording:
                 _Die(face, bool(action >> position & 1)) for position, face in enumerate(THROWS[throw])
             )
             kept = KEEPS[KEEP_OF_MASK[throw, action]]
-            if not kept:
-                return _Move(word("throw_all", self.language), dice)
-            labels = " ".join(face_label(face, self.skin) for face in kept)
-            return _Move(f"{word('keep', self.language)} {labels}", dice)
+            return _Move(keep_text(kept, language=self.language, dice=self.skin), dice)
         box = action - NUM_KEEP_ACTIONS
         points = int(self.compiled.points[self.compiled.card_status[card], box, int(served), throw])
-        verb = word("close" if points else "strike", self.language)
-        return _Move(f"{verb} {self.box(box)}" + (f" ({points})" if points else ""), ())
+        named = self.compiled.variant.boxes[box]
+        return _Move(close_text(named, points, language=self.language, dice=self.skin), ())
 
 
 def _distribution(evaluation: ExactEvaluation, optimal: ExactEvaluation, wording: _Wording) -> dict[str, Any]:

@@ -236,8 +236,11 @@ class GeneralaVecEnv(VecEnv):
         return [issubclass(wrapper_class, Monitor) for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray[Any] | None]:
-        """Return no images: the game is shown as text."""
-        return [None] * self.num_envs
+        """Return a picture of each game where ``render_mode`` is ``"rgb_array"``, otherwise none."""
+        if self.render_mode != "rgb_array":
+            return [None] * self.num_envs
+        frames = self.env.render()
+        return [frame for frame in frames or () if isinstance(frame, np.ndarray)]
 
     # --- resuming -------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from rich.text import Text
 from agents.games.advice import Choice
 from agents.games.closing import payment
 from agents.terminal.words import text
-from generala_env.envs.rendering import die_lines, is_kept, sheet_rows, status_line
+from generala_env.envs.board import is_kept, sheet_rows, status_line
+from generala_env.envs.rendering import die_lines
 from generala_env.rules.actions import NUM_KEEP_ACTIONS, Keep, action_of
 from generala_env.rules.dice import NUM_DICE, Dice, select
 from generala_env.rules.game import GameState, Phase

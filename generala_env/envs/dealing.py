@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from generala_env.rules.actions import NUM_KEEP_ACTIONS, Action, action_id, action_of, num_actions
+from generala_env.rules.actions import NUM_KEEP_ACTIONS, Action, Close, action_id, action_of, num_actions
 from generala_env.rules.dice import keyed_uniforms
 from generala_env.rules.game import Game, GameState, IllegalActionError, Phase
 from generala_env.rules.variants import Variant
@@ -77,6 +77,7 @@ class DealtGame:
         game: The rules.
         state: The position: a decision, or the end.
         was_tied: Whether players were level on points when the last box was closed.
+        last_boxes: By seat, the index of the box of the card that was closed last, where one was.
     """
 
     def __init__(self, variant: Variant, num_players: int, *, first_player: FirstSeat = "variant") -> None:
@@ -96,11 +97,13 @@ class DealtGame:
         self._key: DiceKey = (0, 0)
         self.state = self.game.initial_state()
         self.was_tied = False
+        self.last_boxes: tuple[int | None, ...] = (None,) * num_players
 
     def start(self, key: DiceKey) -> None:
         """Begin a game and throw until somebody has to decide, or has won."""
         self._key = key
         self.was_tied = False
+        self.last_boxes = (None,) * self.game.num_players
         self.state = self.game.initial_state()
         if self._first_player != "variant":
             seat = int(self._first_player)
@@ -137,6 +140,9 @@ class DealtGame:
                 raise IllegalActionError(str(error)) from None
         before = self.state
         self.state = self.game.apply(before, action)
+        if before.phase is Phase.TURNS and isinstance(action, Close):
+            seat = before.current_player
+            self.last_boxes = (*self.last_boxes[:seat], action.box, *self.last_boxes[seat + 1 :])
         if before.phase is Phase.TURNS and self.state.phase is not Phase.TURNS:
             scores = self.state.scores
             self.was_tied = scores.count(max(scores)) > 1

@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from generala_env.envs.dealing import DealtGame, FirstSeat, key_from, only_action
 from generala_env.envs.opponents import NUM_PLAYERS, OpponentPool, Opponents, ask
 from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards
-from generala_env.envs.rendering import render_text
+from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.envs.solo import IllegalAction, check_illegal_action
 from generala_env.envs.table_observation import table_batch, table_layout
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.game import GameState, IllegalActionError
+from generala_env.rules.names import word
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant, get_variant
 
 
-def _check_options(illegal_action: str, reward: str, seat: int | str, render_mode: str | None) -> None:
+def _check_options(illegal_action: str, reward: str, seat: int | str) -> None:
     check_illegal_action(illegal_action)
     check_reward(reward)
     if seat != "random" and (type(seat) is not int or not 0 <= seat < NUM_PLAYERS):
         raise ValueError(f"seat: {seat!r} is not 'random', 0 or 1")
-    if render_mode not in (None, "ansi"):
-        raise ValueError(f"render_mode: {render_mode!r} is not 'ansi'")
 
 
 class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
@@ -73,7 +73,10 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
     * v0: first version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium has it
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+    }
 
     def __init__(
         self,
@@ -91,6 +94,8 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
         render_mode: str | None = None,
         dice: str = "standard",
         language: str = "en",
+        render_size: int = DEFAULT_SIZE,
+        render_theme: str = "light",
     ) -> None:
         """Make the environment.
 
@@ -105,15 +110,20 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
             illegal_reward: The reward of an illegal action that does not raise.
             canonical_keeps: Offer one id per kept multiset.
             observation_blocks: Names of the blocks of the one-player part.
-            render_mode: ``"ansi"`` or ``None``.
+            render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pictures), ``"human"`` (a window) or ``None``.
             dice: Which dice are shown to people.
             language: Language shown to people.
+            render_size: Width of pictures in pixels, from 320; they are a quarter higher.
+            render_theme: Colours of pictures, ``"light"`` or ``"dark"``.
 
         Raises:
             ValueError: An option has a value that it does not know.
         """
-        _check_options(illegal_action, reward, seat, render_mode)
+        _check_options(illegal_action, reward, seat)
         self.variant = get_variant(variant)
+        self._showing = Showing(
+            self.variant, render_mode, language=language, dice=dice, size=render_size, theme=render_theme
+        )
         self._dealt = DealtGame(self.variant, NUM_PLAYERS, first_player=first_player)
         self.compiled = compile_variant(self.variant)
         self.layout = table_layout(self.compiled, NUM_PLAYERS, observation_blocks)
@@ -154,6 +164,8 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._is_over = False
         self._dealt.start(key)
         self._play_opponent()
+        if self.render_mode == "human":
+            self.render()
         return self._observe(), self._info()
 
     def _play_opponent(self) -> None:
@@ -184,6 +196,8 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
             self._play_opponent()
         self._is_over = self._dealt.is_over
         reward = float(self._outcome(self.reward)) if self._is_over else 0.0
+        if self.render_mode == "human":
+            self.render()
         return self._observe(), reward, self._is_over, False, self._info()
 
     def _illegal(
@@ -232,12 +246,23 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
             info["decided_by"] = how_ended(self.variant, state, was_tied=self._dealt.was_tied)
         return info
 
-    def render(self) -> str | None:
-        """Return the dice and both score sheets as text when ``render_mode`` is ``"ansi"``."""
-        if self.render_mode is None:
-            gym.logger.warn("render() without a render_mode: make the environment with render_mode='ansi'")
-            return None
-        return render_text(self.variant, self._dealt.state, language=self.language, dice=self.dice)
+    def render(self) -> str | Frame | None:
+        """Return the game as text (``"ansi"``) or as a picture (``"rgb_array"``), or show it (``"human"``).
+
+        Raises:
+            gymnasium.error.DependencyNotInstalled: What draws or shows pictures is not installed.
+        """
+        names = seat_names(self.seat, self.language)
+        return self._showing.one(Shown(self._dealt.state, self._dealt.last_boxes, names))
+
+    def close(self) -> None:
+        """Close the window if one is open."""
+        self._showing.close()
+
+
+def seat_names(seat: int, language: str) -> tuple[str, ...]:
+    """Return what pictures call the two seats of a duel: the learner is you."""
+    return tuple(word("you" if player == seat else "opponent", language) for player in range(NUM_PLAYERS))
 
 
 def _draw_seat(option: int | str, generator: np.random.Generator) -> int:

@@ -14,10 +14,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from generala_env.envs.dealing import FirstSeat, key_from, only_action
-from generala_env.envs.duel import GeneralaDuelEnv, _check_options, _draw_seat
+from generala_env.envs.duel import GeneralaDuelEnv, _check_options, _draw_seat, seat_names
 from generala_env.envs.games import TableGames
 from generala_env.envs.opponents import NUM_PLAYERS, OpponentPool, Opponents, ask
 from generala_env.envs.outcomes import outcome_rewards
+from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.showing import Showing, Shown
 from generala_env.envs.table_observation import table_layout
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.game import IllegalActionError
@@ -45,6 +47,8 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    _showing: Showing | None = None  # until the options are checked: closing comes also after an error
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -59,6 +63,10 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         observation_blocks: Sequence[str] | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        dice: str = "standard",
+        language: str = "en",
+        render_size: int = DEFAULT_SIZE,
+        render_theme: str = "light",
     ) -> None:
         """Make the environments; see ``GeneralaDuelEnv`` for the options.
 
@@ -73,7 +81,11 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
             canonical_keeps: Offer one id per kept multiset.
             observation_blocks: Names of the blocks of the one-player part.
             autoreset_mode: When environments whose episode ended are reset.
-            render_mode: Only ``None``.
+            render_mode: As for ``GeneralaDuelEnv``, in tuples; a window shows the first games in a grid.
+            dice: Which dice are shown to people.
+            language: Language shown to people.
+            render_size: Width of pictures in pixels, from 320; they are a quarter higher.
+            render_theme: Colours of pictures, ``"light"`` or ``"dark"``.
 
         Raises:
             ValueError: An option has a value that it does not know.
@@ -81,11 +93,12 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         super().__init__()
         if num_envs < 1:
             raise ValueError(f"num_envs: {num_envs} is not at least 1")
-        if render_mode is not None:
-            raise ValueError(f"render_mode: {render_mode!r}: the batched duel does not render")
-        _check_options("raise", reward, seat, None)
+        _check_options("raise", reward, seat)
         self.num_envs = num_envs
         self.variant = get_variant(variant)
+        self._showing = Showing(
+            self.variant, render_mode, language=language, dice=dice, size=render_size, theme=render_theme
+        )
         self.compiled = compile_variant(self.variant)
         self.layout = table_layout(self.compiled, NUM_PLAYERS, observation_blocks)
         self.pool = OpponentPool(opponent, self.compiled)
@@ -93,6 +106,7 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         self.reward = reward
         self.canonical_keeps = canonical_keeps
         self.render_mode = render_mode
+        self.language = language
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = spaces.Box(-1.0, 1.0, (self.layout.size,), np.float32)
@@ -146,6 +160,8 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
             if seeds[index] is not None or self._generators[index] is None:
                 self._generators[index], _ = seeding.np_random(seeds[index])
         self._begin(rows, options)
+        if self.render_mode == "human":
+            self.render()
         return self._observe(), self._info(np.zeros(self.num_envs, dtype=bool))
 
     def _begin(self, rows: NDArray[Any], options: dict[str, Any] | None = None) -> None:
@@ -234,6 +250,8 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
             self._begin(np.flatnonzero(ended))
             observations = self._observe()
             info = {**self._info(np.zeros(self.num_envs, dtype=bool)), **finals}
+        if self.render_mode == "human":
+            self.render()
         return observations, rewards, ended, np.zeros(self.num_envs, dtype=bool), info
 
     def _outcomes(self, reward: str) -> NDArray[np.float64]:
@@ -269,3 +287,23 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
             info["win_value"], info["_win_value"] = np.where(ended, self._outcomes("win_value"), 0.0), ended
             info["instant_win"], info["_instant_win"] = self.games.is_instant_win & ended, ended
         return info
+
+    # --- showing ------------------------------------------------------------------------
+
+    def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
+        """Return every game as ``GeneralaDuelEnv.render`` does, in a tuple; a window shows some in a grid.
+
+        Raises:
+            gymnasium.error.DependencyNotInstalled: What draws or shows pictures is not installed.
+        """
+        assert self._showing is not None
+        return self._showing.many(self._shown, self.num_envs)
+
+    def _shown(self, index: int) -> Shown:
+        names = seat_names(int(self.seats[index]), self.language)
+        return Shown(self.games.state(index), self.games.last_boxes(index), names)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window if one is open."""
+        if self._showing is not None:
+            self._showing.close()

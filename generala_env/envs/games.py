@@ -26,12 +26,14 @@ from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
     KEEP_OF_MASK,
+    KEEPS,
     NUM_FACES,
     NUM_ORDERED_THROWS,
     THROW_DICE,
+    THROWS,
     next_throw_table,
 )
-from generala_env.rules.game import Game
+from generala_env.rules.game import Contest, Game, GameState, Phase, Player, Turn
 from generala_env.rules.playoff import playoff_tables
 from generala_env.rules.variants import FirstPlayer, TieBreak
 
@@ -44,6 +46,9 @@ class TableGames:
         num_players: How many play each game.
         card: (G, n) int32, index of each card.
         score: (G, n) int64, points made so far.
+        sheet: (G, n, boxes) int16, points written in each box, -1 while it is open.
+        bonus: (G, n) int64, points of the Doble bonus.
+        last_box: (G, n) int64, the box of the card that was closed last, -1 before there is one.
         current: (G,) int64, the seat to decide.
         first: (G,) int64, the seat that starts each round.
         round: (G,) int64, from 1.
@@ -88,12 +93,16 @@ class TableGames:
         self.num_players = num_players
         self._first_player = first_player
         self._playoff = playoff_tables(compiled.variant)
+        self._is_bonus_taken = np.array([status.is_bonus_taken for status in compiled.statuses])
         games = len(seeds)
         shape = (games, num_players)
         self._seeds = np.array(seeds, dtype=np.uint64)
         self._numbers = np.array(numbers, dtype=np.uint64)
         self.card = np.zeros(shape, dtype=np.int32)
         self.score = np.zeros(shape, dtype=np.int64)
+        self.sheet = np.full((*shape, compiled.num_boxes), -1, dtype=np.int16)
+        self.bonus = np.zeros(shape, dtype=np.int64)
+        self.last_box = np.full(shape, -1, dtype=np.int64)
         self.current = np.zeros(games, dtype=np.int64)
         self.first = np.zeros(games, dtype=np.int64)
         self.round = np.ones(games, dtype=np.int64)
@@ -125,6 +134,7 @@ class TableGames:
         for array in (
             self.card,
             self.score,
+            self.bonus,
             self.candidates,
             self.made,
             self.results,
@@ -132,6 +142,7 @@ class TableGames:
             self.won,
         ):
             array[rows] = 0
+        self.sheet[rows] = self.last_box[rows] = -1
         for array in (self.candidates, self.made, self.won):
             array[rows] = False
         for array in (self.is_playoff, self.is_over, self.is_instant_win, self.was_tied):
@@ -206,6 +217,45 @@ class TableGames:
         self.is_over[wins] = self.is_instant_win[wins] = True
         self.won[wins, self.current[wins]] = True
 
+    def state(self, index: int) -> GameState:
+        """Return the position of one game as the engine knows it."""
+        first = int(self.first[index])
+        phase = Phase.TURNS
+        contest = None
+        if self.is_over[index]:
+            phase = Phase.OVER
+        elif self.is_playoff[index]:
+            phase = Phase.PLAYOFF
+            order = [(first + offset) % self.num_players for offset in range(self.num_players)]
+            candidates = tuple(seat for seat in order if self.candidates[index, seat])
+            results = tuple(int(self.results[index, seat]) for seat in candidates if self.made[index, seat])
+            contest = Contest(candidates, results, int(self.repeats[index]))
+        players = tuple(
+            Player(
+                self.compiled.card(int(card)),
+                tuple(None if points < 0 else points for points in sheet),
+                int(bonus),
+            )
+            for card, sheet, bonus in zip(
+                self.card[index], self.sheet[index].tolist(), self.bonus[index], strict=True
+            )
+        )
+        return GameState(
+            phase,
+            players,
+            current_player=int(self.current[index]),
+            first_player=first,
+            round=int(self.round[index]),
+            turn=Turn(int(self.throw_number[index]), THROWS[self.throw[index]], KEEPS[self.kept[index]]),
+            contest=contest,
+            winners=tuple(np.flatnonzero(self.won[index]).tolist()) if phase is Phase.OVER else (),
+            is_instant_win=bool(self.is_instant_win[index]),
+        )
+
+    def last_boxes(self, index: int) -> tuple[int | None, ...]:
+        """Return, by seat, which box of the card was closed last, where one was."""
+        return tuple(None if box < 0 else box for box in self.last_box[index].tolist())
+
     def turn_batch(self, rows: NDArray[Any]) -> TurnBatch:
         """Return the decisions of the movers as the one-player tables know them."""
         return TurnBatch(
@@ -270,8 +320,15 @@ class TableGames:
         seats = self.current[closers]
         cards = self.card[closers, seats]
         where = (boxes, self.served(closers).astype(np.intp), self.throw[closers])
-        self.score[closers, seats] += self.compiled.points[self.compiled.card_status[cards], *where]
+        status = self.compiled.card_status
+        paid = self.compiled.points[status[cards], *where]
+        self.score[closers, seats] += paid
         self.card[closers, seats] = after = self.compiled.next_card(cards, *where)
+        takes_bonus = self._is_bonus_taken[status[after]] & ~self._is_bonus_taken[status[cards]]
+        bonus = takes_bonus * self.compiled.variant.doble.points
+        self.bonus[closers, seats] += bonus
+        self.sheet[closers, seats, boxes] = paid - bonus
+        self.last_box[closers, seats] = boxes
         following = (seats + 1) % self.num_players
         is_round_done = following == self.first[closers]
         is_last = is_round_done & (self.compiled.num_open[after] == 0)

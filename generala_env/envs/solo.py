@@ -13,6 +13,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout, keep_rows, observation_layout, row_tables
+from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import CompiledVariant, compile_variant, instant_win_points
 from generala_env.rules.dice import (
@@ -171,7 +173,10 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     * v0: first version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium has it
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium has it
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+    }
 
     def __init__(
         self,
@@ -185,6 +190,8 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         render_mode: str | None = None,
         dice: str = "standard",
         language: str = "en",
+        render_size: int = DEFAULT_SIZE,
+        render_theme: str = "light",
     ) -> None:
         """Make the environment.
 
@@ -198,17 +205,20 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             illegal_reward: The reward of an illegal action that does not raise.
             canonical_keeps: Offer one id per kept multiset.
             observation_blocks: Names of the blocks in the observation.
-            render_mode: ``"ansi"`` or ``None``.
+            render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pictures), ``"human"`` (a window) or ``None``.
             dice: Which dice are shown to people, ``"standard"`` or ``"poker"``.
             language: Language shown to people, ``"en"``, ``"es"`` or ``"pt"``.
+            render_size: Width of pictures in pixels, from 320; they are a quarter higher.
+            render_theme: Colours of pictures, ``"light"`` or ``"dark"``.
 
         Raises:
             ValueError: An option has a value that it does not know.
         """
         check_illegal_action(illegal_action)
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode: {render_mode!r} is not one of {self.metadata['render_modes']}")
         self.variant = get_variant(variant)
+        self._showing = Showing(
+            self.variant, render_mode, language=language, dice=dice, size=render_size, theme=render_theme
+        )
         self.compiled = compile_variant(self.variant)
         self.instant_win = instant_win
         self.instant_win_points = instant_win_points(self.compiled, instant_win)
@@ -217,6 +227,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.canonical_keeps = canonical_keeps
         self.layout = observation_layout(self.compiled, observation_blocks)
         self.render_mode = render_mode
+        self._is_watched = render_mode == "human"
         self.dice = dice
         self.language = language
         self.observation_space = spaces.Box(0.0, 1.0, (self.layout.size,), np.float32)
@@ -232,6 +243,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._served = True
         self._sheet: list[int | None] = []
         self._bonus = 0
+        self._last_box: int | None = None
         self._score = 0.0
         self._mask = bytes(self._num_actions)
 
@@ -285,9 +297,12 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._card = 0
         self._sheet = [None] * self.compiled.num_boxes
         self._bonus = 0
+        self._last_box = None
         self._score = 0.0
         self._make_throw(EMPTY_KEEP, 1)
         self._update_mask()
+        if self._is_watched:
+            self.render()
         return self._observe(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -323,6 +338,8 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             self._is_over = True
         self._score += reward
         self._update_mask()
+        if self._is_watched:
+            self.render()
         return self._observe(), reward, self._is_over, False, self._info()
 
     def _illegal(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -360,6 +377,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         if compiled.statuses[after].is_bonus_taken and not compiled.statuses[before].is_bonus_taken:
             bonus = self.variant.doble.points
         self._sheet[box] = points - bonus
+        self._last_box = box
         self._bonus += bonus
         self._card = compiled.card_index.item(tables.open_mask[self._card] & ~(1 << box), after)
         return float(points)
@@ -410,11 +428,14 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             info["final_score"] = self._score
         return info
 
-    def render(self) -> str | None:
-        """Return the dice and the score sheet as text when ``render_mode`` is ``"ansi"``."""
-        if self.render_mode is None:
-            gym.logger.warn("render() without a render_mode: make the environment with render_mode='ansi'")
-            return None
-        from generala_env.envs.rendering import render_text
+    def render(self) -> str | Frame | None:
+        """Return the game as text (``"ansi"``) or as a picture (``"rgb_array"``), or show it (``"human"``).
 
-        return render_text(self.variant, self.state, language=self.language, dice=self.dice)
+        Raises:
+            gymnasium.error.DependencyNotInstalled: What draws or shows pictures is not installed.
+        """
+        return self._showing.one(Shown(self.state, (self._last_box,)))
+
+    def close(self) -> None:
+        """Close the window if one is open."""
+        self._showing.close()

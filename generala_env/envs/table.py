@@ -16,7 +16,8 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from generala_env.envs.dealing import DealtGame, FirstSeat, key_from, only_action
 from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards
-from generala_env.envs.rendering import render_text
+from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.envs.table_observation import table_batch, table_layout
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.game import GameState, IllegalActionError
@@ -70,10 +71,10 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
     """
 
     metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["ansi", "human"],
+        "render_modes": list(RENDER_MODES),
         "name": "generala_table_v0",
         "is_parallelizable": False,
-        "render_fps": 4,
+        "render_fps": RENDER_FPS,
     }
 
     def __init__(
@@ -88,6 +89,8 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
         render_mode: str | None = None,
         dice: str = "standard",
         language: str = "en",
+        render_size: int = DEFAULT_SIZE,
+        render_theme: str = "light",
     ) -> None:
         """Set up a table.
 
@@ -98,9 +101,11 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
             reward: ``"outcome"``, ``"win_value"``, ``"points"`` or ``"rank"``.
             canonical_keeps: Offer one id per kept multiset.
             observation_blocks: Names of the blocks of the one-player part.
-            render_mode: ``"ansi"`` returns text, ``"human"`` prints it, or ``None``.
+            render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pictures), ``"human"`` (a window) or ``None``.
             dice: Which dice are shown to people, ``"standard"`` or ``"poker"``.
             language: Language shown to people, ``"en"``, ``"es"`` or ``"pt"``.
+            render_size: Width of pictures in pixels, from 320; they are a quarter higher.
+            render_theme: Colours of pictures, ``"light"`` or ``"dark"``.
 
         Raises:
             ValueError: An option has a value that it does not know, or the variant is not for
@@ -117,12 +122,15 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
             render_mode=render_mode,
             dice=dice,
             language=language,
+            render_size=render_size,
+            render_theme=render_theme,
         )
         super().__init__()
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode: {render_mode!r} is not one of {self.metadata['render_modes']}")
         check_reward(reward)
         self.variant = get_variant(variant)
+        self._showing = Showing(
+            self.variant, render_mode, language=language, dice=dice, size=render_size, theme=render_theme
+        )
         self._dealt = DealtGame(self.variant, num_players, first_player=first_player)
         self.compiled = compile_variant(self.variant)
         self.layout = table_layout(self.compiled, num_players, observation_blocks)
@@ -180,6 +188,8 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._is_decided = False
         self._after_move()
+        if self.render_mode == "human":
+            self.render()
 
     def _after_move(self) -> None:
         state = self._dealt.state
@@ -254,19 +264,17 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
         if self.render_mode == "human":
             self.render()
 
-    def render(self) -> str | None:
-        """Return the dice and all score sheets as text (``ansi``), or print them (``human``)."""
-        if self.render_mode is None:
-            gym.logger.warn("render() without a render_mode: make the table with render_mode='ansi'")
-            return None
-        text = render_text(self.variant, self._dealt.state, language=self.language, dice=self.dice)
-        if self.render_mode == "human":
-            print(text)
-            return None
-        return text
+    def render(self) -> str | Frame | None:
+        """Return the game as text (``"ansi"``) or as a picture (``"rgb_array"``), or show it (``"human"``).
+
+        Raises:
+            gymnasium.error.DependencyNotInstalled: What draws or shows pictures is not installed.
+        """
+        return self._showing.one(Shown(self._dealt.state, self._dealt.last_boxes))
 
     def close(self) -> None:
-        """Do nothing: there is no window to close."""
+        """Close the window if one is open."""
+        self._showing.close()
 
 
 def env(**kwargs: Any) -> AECEnv:

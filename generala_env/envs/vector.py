@@ -12,6 +12,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from generala_env.envs.kernel_tables import Tables, make_tables
+from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.showing import Showing, Shown
 from generala_env.envs.solo import ILLEGAL_ACTIONS, GeneralaEnv, IllegalAction
 from generala_env.envs.stepping import (
     ALL_THROWN,
@@ -45,6 +47,7 @@ from generala_env.envs.stepping import (
     step_parallel,
     write_all,
 )
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import (
     KEEPS,
@@ -115,6 +118,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    _showing: Showing | None = None  # until the options are checked: closing comes also after an error
+
     def __init__(
         self,
         num_envs: int = 1,
@@ -130,6 +135,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         render_mode: str | None = None,
         dice: str = "standard",
         language: str = "en",
+        render_size: int = DEFAULT_SIZE,
+        render_theme: str = "light",
     ) -> None:
         """Make the environments.
 
@@ -146,9 +153,11 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
                 ``reset(options={"reset_mask": ...})``.
             num_threads: Threads that share the step. More than one pays from about a thousand
                 environments on, and only while the cores are idle.
-            render_mode: ``"ansi"`` or ``None``.
+            render_mode: As for ``GeneralaEnv``, in tuples; a window shows the first environments in a grid.
             dice: Which dice are shown to people.
             language: Language shown to people.
+            render_size: Width of pictures in pixels, from 320; they are a quarter higher.
+            render_theme: Colours of pictures, ``"light"`` or ``"dark"``.
 
         Raises:
             ValueError: An option has a value that it does not know.
@@ -169,7 +178,18 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             render_mode=render_mode,
             dice=dice,
             language=language,
+            render_size=render_size,
+            render_theme=render_theme,
         )
+        self._showing = Showing(
+            self._prototype.variant,
+            render_mode,
+            language=language,
+            dice=dice,
+            size=render_size,
+            theme=render_theme,
+        )
+        self._last_boxes = np.full(num_envs, -1, dtype=np.int64)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.num_envs = num_envs
@@ -290,6 +310,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._has_begun = bool(self._is_begun.all())
         reset_chosen(chosen, *self._bundled())
         observations = self.observe()
+        if self.render_mode == "human":
+            self.render()
         batch = self._batch
         return observations, self._info_of(batch.state, batch.score, batch.masks.copy(), chosen)
 
@@ -414,6 +436,10 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             raise IllegalActionError(
                 f"action {actions[illegal_at]} of environment {illegal_at} is not legal here; legal: {legal}"
             )
+        if self.render_mode is not None:
+            self._note_boxes(actions)
+            if self.render_mode == "human":
+                self.render()
         return observations, num_ended
 
     # --- info ---------------------------------------------------------------------------
@@ -499,6 +525,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         for name, array in own.items():
             array[...] = state[name]
         self._has_begun = bool(self._is_begun.all())
+        self._last_boxes[:] = -1
         self.observe()  # for the masks: the kernel trusts them
 
     def _check_ranges(self, state: NDArray[np.int32]) -> None:
@@ -523,14 +550,25 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
                     f"state: {name} {values[wrong][0]} is not from {low} to {high - 1}; is it of other rules?"
                 )
 
-    def render(self) -> tuple[str, ...] | None:
-        """Return dice and score sheet of each environment as text when ``render_mode`` is ``"ansi"``."""
-        if self.render_mode is None:
-            gym.logger.warn("render() without a render_mode: make the environments with render_mode='ansi'")
-            return None
-        from generala_env.envs.rendering import render_text
+    def render(self) -> tuple[str, ...] | tuple[Frame, ...] | None:
+        """Return every game as ``GeneralaEnv.render`` does, in a tuple; a window shows some in a grid.
 
-        return tuple(
-            render_text(self.variant, self.state(index), language=self.language, dice=self.dice)
-            for index in range(self.num_envs)
-        )
+        Raises:
+            gymnasium.error.DependencyNotInstalled: What draws or shows pictures is not installed.
+        """
+        assert self._showing is not None
+        return self._showing.many(self._shown, self.num_envs)
+
+    def _shown(self, index: int) -> Shown:
+        last_box = int(self._last_boxes[index])
+        return Shown(self.state(index), (None if last_box < 0 else last_box,))
+
+    def _note_boxes(self, actions: NDArray[np.int64]) -> None:
+        """Note which boxes were closed; those of cards begun anew are open, and not shown as closed last."""
+        closes = (actions >= NUM_KEEP_ACTIONS) & ~self._batch.illegal
+        self._last_boxes[closes] = actions[closes] - NUM_KEEP_ACTIONS
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window if one is open."""
+        if self._showing is not None:
+            self._showing.close()

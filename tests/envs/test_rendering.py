@@ -4,21 +4,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from generala_env.envs.rendering import die_lines, is_kept, render_text, sheet_rows
+from generala_env.envs.board import is_kept, sheet_rows
+from generala_env.envs.rendering import die_lines, render_text
 from generala_env.rules import Box, get_variant
 from generala_env.rules.actions import Close, Keep
-from generala_env.rules.game import Game, GameState
 from generala_env.rules.names import DiceSkin, Language, box_name, face_label, word
 from generala_env.rules.variants import PRESETS
-
-
-def after(variant: str, *moves: tuple[int, ...] | Keep | Close, num_players: int = 2) -> GameState:
-    """Return the state after throws (tuples) and actions, from a game that seat 0 starts."""
-    game = Game(get_variant(variant).override(first_player="seat"), num_players)
-    state = game.initial_state()
-    for move in moves:
-        state = game.apply_chance(state, move) if isinstance(move, tuple) else game.apply(state, move)
-    return state
+from tests.envs.positions import after
 
 
 @pytest.mark.parametrize("face", range(1, 7))

@@ -332,7 +332,11 @@ def test_penalty_changes_nothing_and_terminate_ends() -> None:
 def test_wrong_options_are_told_by_name() -> None:
     cases: list[tuple[dict[str, Any], str]] = [
         ({"illegal_action": "ignore"}, "illegal_action: 'ignore'"),
-        ({"render_mode": "human"}, "render_mode: 'human'"),
+        ({"render_mode": "vr"}, "render_mode: 'vr' is not one of ansi, rgb_array, human"),
+        ({"render_size": 319}, "render_size: 319 is not a whole number of pixels from 320"),
+        ({"render_theme": "neon"}, "render_theme: 'neon' is not one of light, dark"),
+        ({"language": "fr"}, "language: 'fr'"),
+        ({"dice": "wooden"}, "dice: 'wooden'"),
         ({"instant_win": "sometimes"}, "instant_win: 'sometimes'"),
         ({"instant_win": float("nan")}, "instant_win: nan"),
         ({"observation_blocks": ["dices"]}, "observation_blocks: 'dices'"),
