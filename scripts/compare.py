@@ -1,7 +1,7 @@
 """Compare training methods over seeds: means, interquartile means, intervals, learning curves.
 
 Runs are grouped by their configuration, the seed left aside, or by the label that is put before
-them. Intervals are bootstrapped over runs.
+them. Intervals are over runs; methods with fewer than three have none.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from rich.console import Console
 from rich.table import Table
 
-from agents.cli import positive_int, print_json, run_command
+from agents.cli import print_json, run_command
 from agents.errors import UsageError
-from agents.evaluation.figures import intervals_figure, learning_curves_figure
+from agents.evaluation.figures import Interval, intervals_figure, learning_curves_figure, save_figure
 from agents.runs.comparison import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_RESAMPLES,
     Group,
+    cautions_of,
     check_seeds,
     compare,
     comparison_markdown,
+    estimate_text,
     group_runs,
+    intervals_text,
     learning_curve,
 )
-
-PLOT_FORMATS = ("png", "svg")
+from agents.runs.intervals import DEFAULT_CONFIDENCE
+from generala_env.files import write_json, write_text
 
 
 def _confidence(text: str) -> float:
@@ -71,13 +71,6 @@ def _parser() -> argparse.ArgumentParser:
         help="coverage of the intervals (default %(default)s)",
     )
     parser.add_argument(
-        "--resamples",
-        type=positive_int,
-        default=DEFAULT_RESAMPLES,
-        metavar="N",
-        help="bootstrap resamples (default %(default)s)",
-    )
-    parser.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
@@ -96,74 +89,44 @@ def _print_table(result: dict[str, Any], console: Console) -> None:
     for column in ("runs", "IQM", "mean"):
         table.add_column(column, justify="right")
 
-    def shown(estimate: dict[str, Any]) -> str:
-        low, high = estimate["interval"]
-        return f"{100 * estimate['value']:.2f} ({100 * low:.2f} to {100 * high:.2f})"
-
     for group in result["groups"]:
         values = group["optimality"]
         table.add_row(
             group["label"],
             str(group["num_runs"]),
-            shown(values["iqm"]),
-            shown(values["mean"]),
+            estimate_text(values["iqm"], 100),
+            estimate_text(values["mean"], 100),
         )
     console.print(table)
     for pair in result["probability_of_improvement"]:
-        low, high = pair["interval"]
         console.print(
-            f"a run of {pair['first']} beats one of {pair['second']} with probability "
-            f"{pair['value']:.2f} ({low:.2f} to {high:.2f})"
+            f"a run of {pair['first']} beats one of {pair['second']} with probability {estimate_text(pair)}"
         )
+    for line in (intervals_text(result), *cautions_of(result)):
+        console.print(line, highlight=False)
 
 
 def _write(groups: Sequence[Group], result: dict[str, Any], folder: Path, confidence: float) -> list[Path]:
-    from generala_env.files import replacing, write_json, write_text
-
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "comparison.json", result)
     write_text(folder / "comparison.md", comparison_markdown(result))
     written = [folder / "comparison.json", folder / "comparison.md"]
-    curves = {}
-    for group in groups:
-        curve = learning_curve(group, confidence=confidence)
-        if curve is not None:
-            low, middle, high = (100 * part for part in (curve.low, curve.middle, curve.high))
-            curves[group.label] = (curve.steps.tolist(), middle.tolist(), low.tolist(), high.tolist())
+    curves = {group.label: learning_curve(group, scale=100, confidence=confidence) for group in groups}
     share = f"{100 * confidence:g} %"
-    rows = [
-        (
-            row["label"],
-            [100 * value for value in row["optimality"]["values"]],
-            100 * row["optimality"]["iqm"]["value"],
-            *(100 * end for end in row["optimality"]["iqm"]["interval"]),
-        )
-        for row in result["groups"]
-    ]
-    figures = {
-        "scores": intervals_figure(
-            rows,
-            title=f"{result['variant']}: interquartile mean over seeds, {share} interval",
-            xlabel="share of the optimum (%)",
-        )
-    }
-    if curves:
-        figures["learning_curves"] = learning_curves_figure(
-            curves, title=f"{result['variant']}: mean over seeds, {share} band"
-        )
-    # Equal results make equal files.
-    with mpl.rc_context({"svg.hashsalt": "generala-env"}):
-        for name, figure in figures.items():
-            for suffix in PLOT_FORMATS:
-                path = folder / f"{name}.{suffix}"
-                with replacing(path) as temporary:
-                    figure.savefig(
-                        temporary,
-                        format=suffix,
-                        dpi=144,
-                        metadata={"Date": None} if suffix == "svg" else {"Software": None},
-                    )
-                written.append(path)
+    rows = []
+    for row in result["groups"]:
+        iqm = row["optimality"]["iqm"]
+        values = [100 * value for value in row["optimality"]["values"]]
+        interval = None if iqm["interval"] is None else [100 * end for end in iqm["interval"]]
+        rows.append(Interval(row["label"], values, 100 * iqm["value"], interval))
+    title = f"{result['variant']}: interquartile mean over seeds, {share} interval"
+    written += save_figure(
+        intervals_figure(rows, title=title, xlabel="share of the optimum (%)"), folder, "scores"
+    )
+    shown = {label: curve for label, curve in curves.items() if curve is not None}
+    if shown:
+        title = f"{result['variant']}: mean over seeds, {share} band"
+        written += save_figure(learning_curves_figure(shown, title=title), folder, "learning_curves")
     return written
 
 
@@ -174,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UsageError(f"--out: {str(arguments.out)!r} is a file, not a folder")
     groups = group_runs(arguments.runs)
     check_seeds(groups, arguments.chosen_on)
-    result = compare(groups, confidence=arguments.confidence, num_resamples=arguments.resamples)
+    result = compare(groups, confidence=arguments.confidence)
     written = []
     if arguments.out is not None:
         written = _write(groups, result, arguments.out, arguments.confidence)

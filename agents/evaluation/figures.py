@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from agents.evaluation.exact import optimal_evaluation
+from generala_env.files import replacing
 from generala_env.rules.names import Language, box_name
 from generala_env.solver.evaluation import ExactEvaluation
 
@@ -16,7 +21,72 @@ NEGLIGIBLE_SHARE: Final = 1e-4
 """The axis of a distribution ends where bins hold less than this share of the games."""
 
 STEEP_PART: Final = 0.1
-"""The axis of learning curves is fitted to what comes after this share of the steps."""
+"""The axis of learning curves is fitted to what comes after this share of the way."""
+
+STEEP_TIMES: Final = 2.0
+"""The beginning leaves the picture if the axis would be this many times longer with it."""
+
+FORMATS: Final = ("png", "svg")
+
+LABEL_WIDTH: Final = 32
+"""Letters after which a label goes on in the next line."""
+
+
+class Style(NamedTuple):
+    """How one of several things is drawn: told apart in grey by its lightness and its dashes."""
+
+    colour: str
+    dashes: str | tuple[int, tuple[int, ...]]
+    hatch: str
+
+
+STYLES: Final = (
+    Style("#16324f", "-", ""),
+    Style("#c1502e", "--", "///"),
+    Style("#5aa17f", "-.", "..."),
+    Style("#d9a441", ":", "xxx"),
+    Style("#7b5ea7", (0, (5, 1, 1, 1, 1, 1)), "\\\\\\"),
+    Style("#8a8a8a", (0, (1, 1)), "+++"),
+)
+
+REFERENCE_STYLES: Final = ((0, (6, 2)), (0, (2, 2)), (0, (4, 1, 1, 1)))
+
+
+def style_of(number: int) -> Style:
+    """Return the style of the thing with that number; they repeat."""
+    return STYLES[number % len(STYLES)]
+
+
+def wrapped(label: str) -> str:
+    """Break a long label into lines."""
+    return textwrap.fill(label, LABEL_WIDTH, break_long_words=False)
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and as SVG; equal figures make equal files.
+
+    Args:
+        figure: What is written.
+        folder: Where; made if it is not there.
+        name: The files' name, without the ending.
+
+    Returns:
+        The files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with mpl.rc_context({"svg.hashsalt": "generala-env"}):
+        for suffix in FORMATS:
+            path = folder / f"{name}.{suffix}"
+            with replacing(path) as temporary:
+                figure.savefig(
+                    temporary,
+                    format=suffix,
+                    dpi=144,
+                    metadata={"Date": None} if suffix == "svg" else {"Software": None},
+                )
+            written.append(path)
+    return written
 
 
 def score_distribution_figure(evaluation: ExactEvaluation, *, name: str = "agent") -> Figure:
@@ -82,61 +152,113 @@ def exact_figures(evaluation: ExactEvaluation, *, name: str = "agent") -> dict[s
     }
 
 
+class Line(NamedTuple):
+    """A learning curve to draw.
+
+    Attributes:
+        over: (points,) float64, how far training is.
+        runs: (runs, points) float64, each run.
+        middle: (points,) float64, the mean over runs.
+        band: The low and the high ends of its interval, (points,) float64 each, if there is one.
+    """
+
+    over: NDArray[np.float64]
+    runs: NDArray[np.float64]
+    middle: NDArray[np.float64]
+    band: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+
+
 def learning_curves_figure(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]],
+    curves: Mapping[str, Line],
     *,
+    references: Mapping[str, float] | None = None,
     title: str = "",
+    xlabel: str = "environment steps",
     ylabel: str = "share of the optimum (%)",
 ) -> Figure:
-    """Draw learning curves with bands.
+    """Draw learning curves: the mean thick, its band shaded, each run thin.
 
     Args:
-        curves: By label: steps, middle, low and high end of the band.
+        curves: By label.
+        references: Heights of level lines, by label.
         title: The title.
+        xlabel: What they are drawn over.
         ylabel: What is drawn.
     """
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for label, (steps, middle, low, high) in curves.items():
-        (line,) = axes.plot(steps, middle, label=label)
-        axes.fill_between(steps, low, high, alpha=0.25, color=line.get_color(), linewidth=0)
-    axes.set_xlabel("environment steps")
+    settled, all_of_it = list[float](), list[float]()
+    for number, (label, line) in enumerate(curves.items()):
+        style = style_of(number)
+        axes.plot(
+            line.over,
+            line.middle,
+            label=wrapped(label),
+            linewidth=2.2,
+            color=style.colour,
+            linestyle=style.dashes,
+        )
+        if len(line.runs) > 1:
+            axes.plot(line.over, line.runs.T, linewidth=0.6, alpha=0.6, color=style.colour)
+        if line.band is not None:
+            axes.fill_between(line.over, *line.band, alpha=0.15, color=style.colour, linewidth=0)
+        edges = np.concatenate([line.runs, *([] if line.band is None else [np.stack(line.band)])])
+        late = line.over >= line.over[0] + STEEP_PART * (line.over[-1] - line.over[0])
+        all_of_it += [float(edges.min()), float(edges.max())]
+        settled += [float(edges[:, late].min()), float(edges[:, late].max())]
+    for (label, height), dashes in zip((references or {}).items(), REFERENCE_STYLES, strict=False):
+        axes.axhline(height, color="0.25", linewidth=1.2, linestyle=dashes, label=label)
+        settled.append(height)
+    axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.set_title(title)
     axes.grid(alpha=0.3)
-    # What is to be told apart is near the top; the steep beginning may leave the picture.
-    settled = [
-        height
-        for steps, _, low, _ in curves.values()
-        for step, height in zip(steps, low, strict=True)
-        if step >= steps[-1] * STEEP_PART
-    ]
-    if settled and min(settled) < axes.get_ylim()[1]:
-        axes.set_ylim(bottom=min(settled) - 0.02 * (axes.get_ylim()[1] - min(settled)))
+    if settled:
+        # What is to be told apart comes late; a steep beginning leaves the picture if it would fill it.
+        shown = [*all_of_it, *settled]
+        if max(shown) - min(shown) > STEEP_TIMES * (max(settled) - min(settled)):
+            shown = settled
+        room = 0.04 * (max(shown) - min(shown)) or 1.0
+        axes.set_ylim(min(shown) - room, max(shown) + room)
     if curves:
-        axes.legend()
+        figure.legend(loc="outside right upper", handlelength=3.5, frameon=False)
     return figure
 
 
-def intervals_figure(
-    rows: Sequence[tuple[str, Sequence[float], float, float, float]], *, title: str = "", xlabel: str = ""
-) -> Figure:
+class Interval(NamedTuple):
+    """A method to draw: its runs, a statistic over them and its interval, if it has one."""
+
+    label: str
+    runs: Sequence[float]
+    middle: float
+    interval: Sequence[float] | None
+
+
+def intervals_figure(rows: Sequence[Interval], *, title: str = "", xlabel: str = "") -> Figure:
     """Draw one line per method: its runs as dots, a statistic and its interval as a bar.
 
     Args:
-        rows: Label, the values of the runs, the statistic, the low and the high end.
+        rows: The methods.
         title: The title.
         xlabel: What is drawn.
     """
-    figure = Figure(figsize=(8, 1.4 + 0.6 * len(rows)), layout="constrained")
+    labels = [wrapped(row.label) for row in rows]
+    num_lines = sum(max(2, 1 + label.count("\n")) for label in labels)
+    figure = Figure(figsize=(8, 1.4 + 0.3 * num_lines), layout="constrained")
     axes = figure.add_subplot()
-    for position, (_, values, middle, low, high) in enumerate(rows):
-        colour = f"C{position % 10}"
-        axes.barh(position, max(high - low, 0.0), left=low, height=0.5, color=colour, alpha=0.35)
-        axes.plot([middle, middle], [position - 0.25, position + 0.25], color=colour, linewidth=2.5)
-        axes.scatter(values, [position] * len(values), s=14, color=colour, edgecolors="white", zorder=3)
-    axes.set_yticks(range(len(rows)), [row[0] for row in rows])
-    axes.invert_yaxis()
+    for position, row in enumerate(rows):
+        colour = style_of(position).colour
+        if row.interval is not None:
+            low, high = row.interval
+            axes.barh(position, high - low, left=low, height=0.5, color=colour, alpha=0.25)
+        axes.plot([row.middle] * 2, [position - 0.25, position + 0.25], color=colour, linewidth=2.5)
+        axes.scatter(row.runs, [position] * len(row.runs), s=22, color=colour, edgecolors="white", zorder=3)
+    # Bars would end the axis where the lowest of them begins, and cut the dots below it.
+    drawn = [value for row in rows for value in (*row.runs, row.middle, *(row.interval or ()))]
+    room = 0.04 * (max(drawn) - min(drawn)) or 1.0
+    axes.set_xlim(min(drawn) - room, max(drawn) + room)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), labels)
     axes.set_xlabel(xlabel)
     axes.set_title(title)
     axes.grid(axis="x", alpha=0.3)

@@ -2,16 +2,16 @@
 
 A run is one draw from its method's distribution of results, so what is compared are
 distributions over seeds: the mean, the interquartile mean (the mean of the middle half, which one
-lucky or broken run does not move), bootstrap intervals over runs, and the probability that a run
-of one method beats a run of another. After Agarwal et al., "Deep Reinforcement Learning at the
-Edge of the Statistical Precipice", NeurIPS 2021.
+lucky or broken run does not move), intervals over runs, and the probability that a run of one
+method beats a run of another. After Agarwal et al., "Deep Reinforcement Learning at the Edge of
+the Statistical Precipice", NeurIPS 2021; ``intervals`` says where a single game asks for more care.
 """
 
 from __future__ import annotations
 
 import glob
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -19,21 +19,32 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from agents.runs.folder import CONFIG_FILE, RunError, read_config, read_progress, read_result
+from agents.evaluation.figures import Line
+from agents.runs.folder import (
+    CONFIG_FILE,
+    RunError,
+    flattened,
+    read_config,
+    read_progress,
+    read_result,
+)
+from agents.runs.intervals import (
+    DEFAULT_CONFIDENCE,
+    Estimate,
+    caution,
+    mean_band,
+    mean_interval,
+    probability_of_improvement,
+)
 
 METRICS: Final = ("optimality", "mean_score")
 """The keys of a run's evaluation that are compared."""
 
-DEFAULT_CONFIDENCE: Final = 0.95
-
-DEFAULT_RESAMPLES: Final = 10_000
-
-BOOTSTRAP_SEED: Final = 0
-
 NO_PART_OF_A_METHOD: Final = ("seed", "device", "num_threads", "evaluation", "checkpoints")
 """Keys of a configuration in which runs of one method may differ."""
+
+ALGORITHM: Final = "algorithm.name"
 
 NUM_CURVE_POINTS: Final = 100
 
@@ -83,29 +94,23 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A statistic with its bootstrap interval; the value twice where it cannot be told."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A learning curve over runs.
+class Axis:
+    """What learning curves can be drawn over.
 
     Attributes:
-        steps: (points,) float64, environment steps.
-        middle: (points,) float64, the mean over runs.
-        low: (points,) float64, the lower end of its interval.
-        high: (points,) float64, the upper end.
+        key: The key of it in a run's progress.
+        unit: How many of it make one on the axis.
     """
 
-    steps: NDArray[np.float64]
-    middle: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    key: str
+    unit: float
+
+
+AXES: Final = {
+    "steps": Axis("num_timesteps", 1.0),
+    "minutes": Axis("wall_seconds", 60.0),
+    "processor_minutes": Axis("processor_seconds", 60.0),
+}
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -152,16 +157,16 @@ def find_folders(pattern: str) -> list[Path]:
     return folders
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, str]:
-    """Return a nested mapping as one of dotted keys, with values as text."""
-    if isinstance(value, Mapping):
-        parts = [_flat(item, f"{prefix}.{key}" if prefix else str(key)) for key, item in value.items()]
-        return {key: text for part in parts for key, text in part.items()}
-    return {prefix: str(value)}
-
-
 def _method_of(run: Run) -> dict[str, str]:
-    return _flat({key: value for key, value in run.config.items() if key not in NO_PART_OF_A_METHOD})
+    config = {key: value for key, value in run.config.items() if key not in NO_PART_OF_A_METHOD}
+    return {key: str(value) for key, value in flattened(config).items()}
+
+
+def _short_names(keys: Iterable[str]) -> dict[str, str]:
+    """Return dotted keys without their section where that leaves them apart: what a reader looks for."""
+    last = {key: key.partition(".")[2] or key for key in keys}
+    said = list(last.values())
+    return {key: name if said.count(name) == 1 else key for key, name in last.items()}
 
 
 def group_runs(specs: Iterable[str]) -> list[Group]:
@@ -197,16 +202,17 @@ def _by_method(runs: Sequence[Run], taken: set[str]) -> list[Group]:
     for run in runs:
         methods.setdefault(tuple(sorted(_method_of(run).items())), []).append(run)
     described = [dict(method) for method in methods]
-    keys = sorted({key for method in described for key in method})
-    differing = [key for key in keys if len({method.get(key) for method in described}) > 1]
+    short = _short_names(sorted({key for method in described for key in method}))
+    names = [method.get(ALGORITHM, "") for method in described]
     groups = []
-    for method, members in zip(described, methods.values(), strict=True):
-        label = method.get("algorithm.name", members[0].folder.name)
-        told = [f"{key}={method[key]}" for key in differing if key in method and key != "algorithm.name"]
+    for method, name, members in zip(described, names, methods.values(), strict=True):
         # Two algorithms share few keys; their names say more than a list of them.
-        names = {other.get("algorithm.name") for other in described}
-        if told and (len(names) < len(described)):
-            label = ", ".join([label, *told])
+        alike = [other for other, other_name in zip(described, names, strict=True) if other_name == name]
+        differing = [key for key in sorted(method) if len({other.get(key) for other in alike}) > 1]
+        parts = [f"{short[key]}={method[key]}" for key in differing]
+        if len(set(names)) > 1 or not parts:
+            parts.insert(0, name or members[0].folder.name)
+        label = ", ".join(parts)
         while label in taken:
             label += "'"
         taken.add(label)
@@ -274,141 +280,65 @@ def check_seeds(groups: Sequence[Group], chosen_on: Iterable[str]) -> None:
 # --- statistics -----------------------------------------------------------------------------------
 
 
-def interquartile_mean(values: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Return the mean of the middle half of values; of fewer than four, of all."""
-    return np.asarray(stats.trim_mean(values, 0.25, axis=axis))
-
-
-def bootstrap(
-    values: NDArray[np.float64],
-    statistic: Callable[..., Any],
-    *,
-    confidence: float = DEFAULT_CONFIDENCE,
-    num_resamples: int = DEFAULT_RESAMPLES,
-) -> Estimate:
-    """Return a statistic over runs with its percentile bootstrap interval.
-
-    Args:
-        values: (runs,) float64.
-        statistic: Takes ``axis``.
-        confidence: The coverage aimed at; few runs cover less.
-        num_resamples: How often runs are drawn with replacement.
-    """
-    value = float(statistic(values, axis=-1))
-    if len(values) < 2 or np.ptp(values) == 0:
-        return Estimate(value, value, value)
-    result = stats.bootstrap(
-        (values,),
-        statistic,
-        n_resamples=num_resamples,
-        confidence_level=confidence,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(BOOTSTRAP_SEED),
-    )
-    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
-
-
-def probability_of_improvement(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    *,
-    confidence: float = DEFAULT_CONFIDENCE,
-    num_resamples: int = DEFAULT_RESAMPLES,
-) -> Estimate:
-    """Return how probably a run of ``first`` scores more than one of ``second``, ties counting half.
-
-    This is the Mann-Whitney statistic as a share of all pairs.
-
-    Args:
-        first: (runs,) float64.
-        second: (other runs,) float64.
-        confidence: The coverage of the bootstrap interval.
-        num_resamples: How often runs are drawn with replacement.
-    """
-
-    def share(left: NDArray[np.float64], right: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-        assert axis == -1  # scipy draws along the last axis
-        higher = np.sign(left[..., :, None] - right[..., None, :])
-        return np.asarray((0.5 + 0.5 * higher).mean(axis=(-2, -1)))
-
-    value = float(share(first, second))
-    if min(len(first), len(second)) < 2 or np.ptp(np.concatenate([first, second])) == 0:
-        return Estimate(value, value, value)
-    result = stats.bootstrap(
-        (first, second),
-        share,
-        n_resamples=num_resamples,
-        confidence_level=confidence,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(BOOTSTRAP_SEED),
-        batch=1_000,
-    )
-    return Estimate(value, float(result.confidence_interval.low), float(result.confidence_interval.high))
-
-
 def learning_curve(
     group: Group,
     metric: str = "optimality",
     *,
+    scale: float = 1.0,
+    over: str = "steps",
     confidence: float = DEFAULT_CONFIDENCE,
-    num_resamples: int = 2_000,
-) -> Curve | None:
-    """Return the mean learning curve of a group with a bootstrap band over runs.
+) -> Line | None:
+    """Return the mean learning curve of a group with a band over runs.
 
-    Each run is interpolated between its evaluations; the curve covers the steps that all runs
-    cover. ``None`` where a run has fewer than two evaluations, or no step is common to all.
+    Each run is interpolated between its evaluations; the curve covers what all runs cover.
+    ``None`` where a run has fewer than two evaluations that say how far it was, or nothing is
+    common to all.
 
     Args:
         group: The runs.
         metric: A key of the evaluations during a run.
+        scale: What its values are multiplied by.
+        over: A key of ``AXES``.
         confidence: The coverage of the band.
-        num_resamples: How often runs are drawn with replacement.
     """
+    axis = AXES[over]
     curves = []
     for run in group.runs:
         # A run that was cut off and went on may have evaluated a step twice; the later one counts.
-        by_step = {float(row["num_timesteps"]): float(row[metric]) for row in run.progress}
-        curves.append((sorted(by_step), [by_step[step] for step in sorted(by_step)]))
-    if any(len(steps) < 2 for steps, _ in curves):
+        by_step = {float(row["num_timesteps"]): row for row in run.progress if axis.key in row}
+        rows = [by_step[step] for step in sorted(by_step)]
+        curves.append(
+            ([float(row[axis.key]) / axis.unit for row in rows], [scale * float(row[metric]) for row in rows])
+        )
+    if any(len(places) < 2 for places, _ in curves):
         return None
-    first, last = max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves)
+    first, last = max(places[0] for places, _ in curves), min(places[-1] for places, _ in curves)
     if not first < last:
         return None
-    own = {step for steps, _ in curves for step in steps if first <= step <= last}
+    own = {place for places, _ in curves for place in places if first <= place <= last}
     grid = (
         np.array(sorted(own)) if len(own) <= NUM_CURVE_POINTS else np.linspace(first, last, NUM_CURVE_POINTS)
     )
-    values = np.array([np.interp(grid, steps, heights) for steps, heights in curves])
-    middle = values.mean(axis=0)
-    if len(curves) < 2:
-        return Curve(grid, middle, middle, middle)
-    drawn = np.random.default_rng(BOOTSTRAP_SEED).integers(len(curves), size=(num_resamples, len(curves)))
-    means = values[drawn].mean(axis=1)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
-    return Curve(grid, middle, low, high)
+    values = np.array([np.interp(grid, places, heights) for places, heights in curves])
+    return Line(grid, values, values.mean(axis=0), mean_band(values, confidence=confidence))
 
 
 def compare(
     groups: Sequence[Group],
     *,
     confidence: float = DEFAULT_CONFIDENCE,
-    num_resamples: int = DEFAULT_RESAMPLES,
 ) -> dict[str, Any]:
     """Compare groups of runs, as JSON types.
 
     Args:
         groups: From ``group_runs``.
         confidence: The coverage of the intervals.
-        num_resamples: How often runs are drawn with replacement.
     """
 
     def told(estimate: Estimate) -> dict[str, Any]:
-        return {"value": estimate.value, "interval": [estimate.low, estimate.high]}
+        interval = None if estimate.low is None else [estimate.low, estimate.high]
+        return {"value": estimate.value, "interval": interval}
 
-    options: dict[str, Any] = {"confidence": confidence, "num_resamples": num_resamples}
     first = groups[0].runs[0]
     described = []
     for group in groups:
@@ -418,12 +348,13 @@ def compare(
             "seeds": [run.seed for run in group.runs],
             "folders": [str(run.folder) for run in group.runs],
             "exact": all(bool(run.result.get("exact")) for run in group.runs),
+            "caution": caution(len(group.runs)),
         }
         for metric in METRICS:
             values = group.values(metric)
             row[metric] = {
-                "mean": told(bootstrap(values, np.mean, **options)),
-                "iqm": told(bootstrap(values, interquartile_mean, **options)),
+                "mean": told(mean_interval(values, confidence=confidence)),
+                "iqm": told(mean_interval(values, trimmed=True, confidence=confidence)),
                 "std": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
                 "min": float(values.min()),
                 "max": float(values.max()),
@@ -436,7 +367,6 @@ def compare(
         "instant_win_points": first.game[1],
         "optimal_score": first.result.get("optimal_score"),
         "confidence": confidence,
-        "num_resamples": num_resamples,
         "groups": described,
         "probability_of_improvement": [
             {
@@ -444,7 +374,7 @@ def compare(
                 "second": other.label,
                 **told(
                     probability_of_improvement(
-                        one.values("optimality"), other.values("optimality"), **options
+                        one.values("optimality"), other.values("optimality"), confidence=confidence
                     )
                 ),
             }
@@ -453,39 +383,59 @@ def compare(
     }
 
 
+def estimate_text(estimate: Mapping[str, Any], scale: float = 1.0) -> str:
+    """Return a value with its interval, if it has one, as people read it."""
+    text = f"{scale * estimate['value']:.2f}"
+    if estimate["interval"] is None:
+        return text
+    low, high = estimate["interval"]
+    return f"{text} ({scale * low:.2f} to {scale * high:.2f})"
+
+
+def intervals_text(result: Mapping[str, Any]) -> str:
+    """Return in a sentence what the intervals of a comparison are."""
+    share = f"{100 * result['confidence']:g} %"
+    return f"Intervals: {share} over seeds, Student's t of the mean and of the middle half, score interval."
+
+
+def cautions_of(result: Mapping[str, Any]) -> list[str]:
+    """Return what is to be said of methods with few runs, one line for each number of runs."""
+    labels: dict[str, list[str]] = {}
+    for group in result["groups"]:
+        if group["caution"] is not None:
+            labels.setdefault(group["caution"], []).append(str(group["label"]))
+    return [f"{'; '.join(names)}: {text}" for text, names in labels.items()]
+
+
 def comparison_markdown(result: Mapping[str, Any]) -> str:
     """Return a comparison as Markdown tables.
 
     Args:
         result: From ``compare``.
     """
-    share = f"{100 * result['confidence']:g} %"
     win = result["instant_win_points"]
     lines = [
         f"Rules: {result['variant']} (`{result['fingerprint']}`), a served Generala that wins "
         + ("plays on" if win is None else f"pays {win:g}")
-        + f". Intervals: {share} percentile bootstrap over seeds.",
+        + f". {intervals_text(result)}",
         "",
         "| method | runs | IQM, % of optimum | mean, % of optimum | mean score | worst to best |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
 
-    def shown(estimate: Mapping[str, Any], scale: float) -> str:
-        low, high = estimate["interval"]
-        return f"{scale * estimate['value']:.2f} ({scale * low:.2f} to {scale * high:.2f})"
-
     for group in result["groups"]:
         optimality, score = group["optimality"], group["mean_score"]
         label = str(group["label"]).replace("|", "\\|")
         lines.append(
-            f"| {label} | {group['num_runs']} | {shown(optimality['iqm'], 100)} "
-            f"| {shown(optimality['mean'], 100)} | {shown(score['mean'], 1)} "
+            f"| {label} | {group['num_runs']} | {estimate_text(optimality['iqm'], 100)} "
+            f"| {estimate_text(optimality['mean'], 100)} | {estimate_text(score['mean'], 1)} "
             f"| {100 * optimality['min']:.2f} to {100 * optimality['max']:.2f} |"
         )
     if result["probability_of_improvement"]:
         lines += ["", "| a run of | scores more than a run of | probability |", "| --- | --- | ---: |"]
         for pair in result["probability_of_improvement"]:
-            low, high = pair["interval"]
             first, second = (str(pair[key]).replace("|", "\\|") for key in ("first", "second"))
-            lines.append(f"| {first} | {second} | {pair['value']:.2f} ({low:.2f} to {high:.2f}) |")
+            lines.append(f"| {first} | {second} | {estimate_text(pair)} |")
+    if cautions := cautions_of(result):
+        lines += ["", *(f"* {line}" for line in cautions)]
     return "\n".join(lines) + "\n"

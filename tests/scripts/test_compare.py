@@ -23,26 +23,27 @@ def runs(tmp_path: Path) -> str:
 
 
 def test_json_is_one_object(runs: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main([runs, "--json", "--resamples", "200"])
+    main([runs, "--json", "--confidence", "0.9"])
     shown = capsys.readouterr().out
     assert shown.count("\n") == 1
     result = json.loads(shown)
     assert [group["label"] for group in result["groups"]] == ["dqn", "ppo"]
-    assert result["num_resamples"] == 200
+    assert result["confidence"] == 0.9
 
 
 def test_tables_for_people(runs: str, capsys: pytest.CaptureFixture[str]) -> None:
     main([runs])
     shown = capsys.readouterr().out
-    assert "98.67 (98.00 to 99.33)" in shown
-    assert "a run of ppo beats one of dqn with probability 1.00" in shown
+    assert "98.67 (97.01 to 100.32)" in shown
+    assert "a run of ppo beats one of dqn with probability 1.00 (0.50" in shown
+    assert "3 runs: the interval is honest only if" in shown
     main([runs, "--markdown"])
-    assert "| ppo | 3 | 98.67 (98.00 to 99.33) |" in capsys.readouterr().out
+    assert "| ppo | 3 | 98.67 (97.01 to 100.32) |" in capsys.readouterr().out
 
 
 def test_tables_and_plots_are_written(runs: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    main([runs, "--out", str(out), "--resamples", "200", "--json"])
+    main([runs, "--out", str(out), "--json"])
     names = {path.name for path in out.iterdir()}
     plots = {"scores.png", "scores.svg", "learning_curves.png", "learning_curves.svg"}
     assert names == {"comparison.json", "comparison.md"} | plots
@@ -52,7 +53,7 @@ def test_tables_and_plots_are_written(runs: str, tmp_path: Path) -> None:
             assert image.width > 1000
         assert ElementTree.parse(out / f"{name}.svg").getroot().tag.endswith("svg")
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    main([runs, "--out", str(out), "--resamples", "200", "--json"])
+    main([runs, "--out", str(out), "--json"])
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 

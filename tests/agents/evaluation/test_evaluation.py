@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agents.base import Agent
 from agents.evaluation.exact import exact_evaluation, exact_scalars, exact_summary
-from agents.evaluation.figures import exact_figures, learning_curves_figure
+from agents.evaluation.figures import exact_figures
 from agents.evaluation.sampled import confidence_interval, evaluate_sampled, paired_difference, play_games
 from agents.evaluation.traces import trace_game
 from agents.players.baselines import RandomAgent, ValueAgent
@@ -242,5 +242,3 @@ def test_a_training_curve_shows_scalars_and_figures() -> None:
     (axes, _) = figures["figures/regret_by_box_and_round"].axes
     drawn = np.asarray(axes.images[0].get_array())
     assert drawn == pytest.approx(evaluation.regret_by_box[:-1])
-    curve = ([0.0, 1.0], [0.5, 0.6], [0.4, 0.5], [0.6, 0.7])
-    assert learning_curves_figure({"a": curve}).axes[0].lines[0].get_ydata() == pytest.approx([0.5, 0.6])
