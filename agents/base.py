@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout, observation_layout
-from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, TurnBatch
 
 
 class Agent(ABC):
@@ -113,7 +113,7 @@ class AgentRequest:
     """
 
     compiled: CompiledVariant
-    instant_win: InstantWin = "perfect"
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN
     seed: int | None = None
     num_players: int = 1
     store: Path | None = None

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import yaml
 
 from agents.errors import AgentError, UsageError
-from generala_env.rules.compiled import InstantWin
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.variants import (
     DEFAULT_VARIANT,
     FIELD_NAMES,
@@ -81,7 +81,10 @@ def positive_int(text: str) -> int:
 def add_variant_arguments(
     parser: argparse.ArgumentParser, *, default: str | None = DEFAULT_VARIANT, instant_win: bool = True
 ) -> None:
-    """Add ``--variant``, ``--set`` and, for the one-player game, ``--instant-win``."""
+    """Add ``--variant``, ``--set`` and, for the one-player game, ``--instant-win``.
+
+    ``--instant-win`` is ``None`` where it was not given; ``instant_win_from`` puts in the default.
+    """
     parser.add_argument(
         "--variant",
         default=default,
@@ -100,11 +103,15 @@ def add_variant_arguments(
         parser.add_argument(
             "--instant-win",
             type=instant_win_of,
-            default="perfect",
             metavar="HOW",
-            help="what a served Generala that wins does when playing alone: perfect (end the game and "
-            "pay the perfect score; default), play_on, or a number of points",
+            help="what a served Generala that wins does when playing alone: play_on, perfect (end the "
+            f"game and pay the perfect score), or a number of points to pay (default {DEFAULT_INSTANT_WIN})",
         )
+
+
+def instant_win_from(given: InstantWin | None, otherwise: InstantWin = DEFAULT_INSTANT_WIN) -> InstantWin:
+    """Return what ``--instant-win`` says, or something else where it was not given."""
+    return otherwise if given is None else given
 
 
 def variant_from(name: str | Variant, overrides: Iterable[str]) -> Variant:

@@ -13,7 +13,7 @@ from agents.errors import AgentError
 from agents.players.baselines import RandomAgent, ValueAgent
 from agents.players.seats import DuelOptimalAgent, RaceAgent, SeatAgent, SoloOptimalAgent, duel_solution
 from agents.players.tips import TipsAgent
-from generala_env.rules.compiled import CompiledVariant, InstantWin, compile_variant
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, compile_variant
 from generala_env.rules.variants import Variant
 from generala_env.solver.solo import solve_solo, solve_turn_greedy
 from generala_env.solver.storage import default_store
@@ -86,7 +86,7 @@ def make_agent(
     variant: str | Variant | CompiledVariant,
     *,
     num_players: int = 1,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     seed: int | None = None,
     store: Path | None = None,
 ) -> Agent | SeatAgent:

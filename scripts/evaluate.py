@@ -16,7 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.base import Agent
-from agents.cli import add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.cli import (
+    add_variant_arguments,
+    instant_win_from,
+    positive_int,
+    print_json,
+    run_command,
+    variant_from,
+)
 from agents.errors import UsageError
 from agents.evaluation.exact import exact_evaluation, exact_summary
 from agents.evaluation.sampled import (
@@ -29,7 +36,7 @@ from agents.evaluation.sampled import (
 )
 from agents.registry import agent_names, make_agent
 from agents.runs.folder import RunRules, read_rules
-from generala_env.rules.compiled import InstantWin
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import DEFAULT_VARIANT
 from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
@@ -54,7 +61,6 @@ def _parser() -> argparse.ArgumentParser:
         "several make a table",
     )
     add_variant_arguments(parser, default=None)
-    parser.set_defaults(instant_win=None)
     parser.add_argument(
         "--games",
         type=positive_int,
@@ -113,9 +119,8 @@ def _rules(arguments: argparse.Namespace) -> RunRules:
         paths = [Path(agent) for agent in arguments.agents if agent not in agent_names()]
         run = next((_rules_of(path) for path in paths if path.exists()), None)
     base = run.variant if run is not None else arguments.variant or DEFAULT_VARIANT
-    instant_win = arguments.instant_win
-    if instant_win is None:
-        instant_win = run.instant_win if run is not None else "perfect"
+    otherwise = run.instant_win if run is not None else DEFAULT_INSTANT_WIN
+    instant_win = instant_win_from(arguments.instant_win, otherwise)
     return RunRules(variant_from(base, arguments.overrides), instant_win)
 
 

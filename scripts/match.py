@@ -11,7 +11,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agents.cli import add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.cli import (
+    add_variant_arguments,
+    instant_win_from,
+    positive_int,
+    print_json,
+    run_command,
+    variant_from,
+)
 from agents.errors import UsageError
 from agents.evaluation.sampled import EVALUATION_SEED
 from agents.matches.match import compare_agents
@@ -89,7 +96,7 @@ def run_match(arguments: argparse.Namespace) -> dict[str, Any]:
             name,
             variant,
             num_players=num_seats,
-            instant_win=arguments.instant_win,
+            instant_win=instant_win_from(arguments.instant_win),
             seed=arguments.seed + index,
             store=arguments.store,
         )

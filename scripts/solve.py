@@ -14,7 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from agents.cli import add_variant_arguments, positive_int, print_json, run_command, variant_from
+from agents.cli import (
+    add_variant_arguments,
+    instant_win_from,
+    positive_int,
+    print_json,
+    run_command,
+    variant_from,
+)
 from agents.errors import AgentError, UsageError
 from agents.evaluation.exact import agent_policy
 from agents.matches.duel_study import study_duel
@@ -106,7 +113,7 @@ def solve_one_player(arguments: argparse.Namespace) -> dict[str, Any]:
     variant = variant_from(arguments.variant, arguments.overrides)
     start = time.perf_counter()
     compiled = compile_variant(variant)
-    solution = solve_solo(compiled, instant_win=arguments.instant_win)
+    solution = solve_solo(compiled, instant_win=instant_win_from(arguments.instant_win))
     return {
         "variant": variant.name,
         "fingerprint": variant.fingerprint,
@@ -155,7 +162,7 @@ def _policies(variant: Variant, arguments: argparse.Namespace) -> list[Policy | 
             policies.append(None)
             continue
         try:
-            agent = make_agent(spec, variant, instant_win=arguments.instant_win)
+            agent = make_agent(spec, variant, instant_win=instant_win_from(arguments.instant_win))
         except AgentError as error:
             raise UsageError(f"--{seat}: {error}") from None
         policies.append(agent_policy(agent, deterministic=not arguments.stochastic))
@@ -175,7 +182,7 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
     if not follows:
         for name, is_given in (
             ("stochastic", arguments.stochastic),
-            ("instant-win", arguments.instant_win != "perfect"),
+            ("instant-win", arguments.instant_win is not None),
         ):
             if is_given:
                 raise UsageError(f"--{name}: with --players 2, is for agents (--first, --second)")

@@ -25,7 +25,7 @@ from pydantic_core import PydanticCustomError
 from agents.config.problems import KeyPath
 from agents.config.rules_field import VARIANT_SCHEMA, _check_variant
 from generala_env.envs.observation import BLOCKS
-from generala_env.rules.compiled import InstantWin
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.variants import Variant, get_variant
 
 # --- the model ------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class EnvConfig(Section):
                 "anyOf": [{"enum": ["perfect", "play_on"]}, {"type": "number"}],
             }
         ),
-    ] = "play_on"
+    ] = DEFAULT_INSTANT_WIN
     """What a served Generala that wins does: end the game and pay the perfect score (perfect) or
     that many points, or play_on."""
     observation_blocks: Annotated[list[BlockName], Field(min_length=1)] | None = None

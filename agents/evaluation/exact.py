@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from agents.base import Agent, TableAgent
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, TurnBatch
 from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
 from generala_env.solver.evaluation import (
     DEFAULT_BLUNDERS,
@@ -45,7 +45,7 @@ def agent_policy(agent: Agent, *, deterministic: bool = True) -> Policy:
 def exact_evaluation(
     agent: Agent,
     *,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     deterministic: bool = True,
     num_blunders: int = DEFAULT_BLUNDERS,
     progress: bool = False,

@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from agents.base import Agent
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import InstantWin, TurnBatch, instant_win_points
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch, instant_win_points
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
@@ -101,7 +101,7 @@ def play_games(
     num_games: int,
     *,
     seed: int = EVALUATION_SEED,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     deterministic: bool = True,
     progress: bool = False,
 ) -> SampledGames:
@@ -212,7 +212,7 @@ def evaluate_sampled(
     num_games: int = DEFAULT_GAMES,
     *,
     seed: int = EVALUATION_SEED,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     deterministic: bool = True,
     progress: bool = False,
 ) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def sampled_summary(
     games: SampledGames,
     *,
     seed: int,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     deterministic: bool = True,
 ) -> dict[str, Any]:
     """Return sampled games as JSON types.

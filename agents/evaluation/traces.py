@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from agents.base import Agent
 from agents.evaluation.sampled import EVALUATION_SEED, _play_block
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import InstantWin, TurnBatch
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch
 from generala_env.solver.evaluation import action_regrets, best_actions
 from generala_env.solver.solo import solve_solo
 
@@ -67,7 +67,7 @@ def trace_game(
     *,
     seed: int = EVALUATION_SEED,
     game: int = 0,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     deterministic: bool = True,
 ) -> GameTrace:
     """Play one game, the same that ``play_games`` plays under that number, and note each decision.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agents.errors import AgentError
 from generala_env.envs.table_observation import TableBatch, TableLayout, table_layout
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant, InstantWin
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin
 from generala_env.rules.dice import KEEP_OF_MASK, NUM_PARTIAL_KEEPS, keyed_uniforms
 from generala_env.rules.playoff import playoff_tables
 from generala_env.solver.duel import DuelPlan, DuelSolution, open_duel, solve_duel
@@ -149,7 +149,7 @@ class SoloOptimalAgent(SeatAgent):
     """Plays for expected points alone, whatever the others have; playoff turns likewise."""
 
     def __init__(
-        self, compiled: CompiledVariant, num_players: int, instant_win: InstantWin = "perfect"
+        self, compiled: CompiledVariant, num_players: int, instant_win: InstantWin = DEFAULT_INSTANT_WIN
     ) -> None:
         """Bind the agent to a table; ``instant_win`` as in the one-player game."""
         super().__init__("solo_optimal", compiled, num_players)
@@ -176,7 +176,7 @@ class RaceAgent(SeatAgent):
     """
 
     def __init__(
-        self, compiled: CompiledVariant, num_players: int, instant_win: InstantWin = "perfect"
+        self, compiled: CompiledVariant, num_players: int, instant_win: InstantWin = DEFAULT_INSTANT_WIN
     ) -> None:
         """Bind the agent to a table; ``instant_win`` as in the one-player game."""
         super().__init__("race", compiled, num_players)

@@ -18,7 +18,7 @@ from agents.config.model import RunConfig
 from agents.errors import AgentError, UsageError
 from agents.saving.provenance import provenance
 from generala_env.files import write_json, write_text
-from generala_env.rules.compiled import InstantWin
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.variants import Variant, VariantError, get_variant
 
 CONFIG_FILE: Final = "config.yaml"
@@ -80,7 +80,8 @@ def read_rules(folder: Path) -> RunRules:
     except VariantError as error:
         raise RunError(f"run: {path!r}: {error}") from None
     env = config.get("env")
-    return RunRules(variant, env.get("instant_win", "perfect") if isinstance(env, dict) else "perfect")
+    given = env.get("instant_win") if isinstance(env, dict) else None
+    return RunRules(variant, DEFAULT_INSTANT_WIN if given is None else given)
 
 
 def read_result(folder: Path) -> dict[str, Any]:

@@ -16,7 +16,13 @@ from generala_env.envs.observation import ObservationLayout, keep_rows, observat
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
 from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant, compile_variant, instant_win_points
+from generala_env.rules.compiled import (
+    DEFAULT_INSTANT_WIN,
+    CompiledVariant,
+    InstantWin,
+    compile_variant,
+    instant_win_points,
+)
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
@@ -152,9 +158,10 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     ``gamma=1``.
 
     ## Instant win
-    A throw that wins ends the episode within the step that made it. If the very first throw
-    of an episode wins, there is no step to end: the environment then offers a single action,
-    which ends the episode and pays the win. With ``"play_on"`` nothing is won at once.
+    By default, ``"play_on"``, nothing is won at once: the throw is an ordinary served one. With
+    ``"perfect"`` or a number, a throw that wins ends the episode within the step that made it. If
+    the very first throw of an episode wins, there is no step to end: the environment then offers
+    a single action, which ends the episode and pays the win.
 
     ## Episode end
     ``terminated`` when the card is full or the game is won; never ``truncated``. The last
@@ -182,7 +189,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self,
         variant: str | Mapping[str, Any] | Variant = DEFAULT_VARIANT,
         *,
-        instant_win: Literal["perfect", "play_on"] | float = "perfect",
+        instant_win: InstantWin = DEFAULT_INSTANT_WIN,
         illegal_action: IllegalAction = "raise",
         illegal_reward: float = -1.0,
         canonical_keeps: bool = True,
@@ -197,8 +204,9 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
 
         Args:
             variant: A preset's name, a mapping of overrides with ``base``, or a ``Variant``.
-            instant_win: ``"perfect"`` ends the episode and pays the variant's perfect score, a
-                number pays that many points instead, ``"play_on"`` goes on.
+            instant_win: What a served Generala that wins does: ``"play_on"`` goes on, ``"perfect"``
+                ends the episode and pays the variant's perfect score, a number pays that many
+                points instead.
             illegal_action: ``"raise"`` an ``IllegalActionError`` and change nothing,
                 ``"penalty"`` give ``illegal_reward`` and change nothing, or ``"terminate"``
                 give it and end the episode.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
@@ -48,7 +48,7 @@ from generala_env.envs.stepping import (
     write_all,
 )
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import TurnBatch
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch
 from generala_env.rules.dice import (
     KEEPS,
     NUM_DICE,
@@ -125,7 +125,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         num_envs: int = 1,
         variant: str | Mapping[str, Any] | Variant = DEFAULT_VARIANT,
         *,
-        instant_win: Literal["perfect", "play_on"] | float = "perfect",
+        instant_win: InstantWin = DEFAULT_INSTANT_WIN,
         illegal_action: IllegalAction = "raise",
         illegal_reward: float = -1.0,
         canonical_keeps: bool = True,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ NO_STATUS = 255
 InstantWin = Literal["perfect", "play_on"] | int | float
 """How the one-player game treats a served Generala that wins: end the game and pay the
 perfect score, play on, or end the game and pay that many points."""
+
+DEFAULT_INSTANT_WIN: Final[InstantWin] = "play_on"
+"""The pure scoring problem, on whose scale all scores are compared unless another is asked for."""
 
 
 class Status(NamedTuple):

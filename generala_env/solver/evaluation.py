@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, TurnBatch
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
@@ -685,7 +685,7 @@ def evaluate_policy(
     compiled: CompiledVariant,
     policy: Policy,
     *,
-    instant_win: InstantWin = "perfect",
+    instant_win: InstantWin = DEFAULT_INSTANT_WIN,
     num_blunders: int = DEFAULT_BLUNDERS,
     states_at_once: int = STATES_AT_ONCE,
     progress: str | None = None,
@@ -751,7 +751,9 @@ def evaluate_policy(
 
 
 @lru_cache(maxsize=4)
-def evaluate_optimal(compiled: CompiledVariant, instant_win: InstantWin = "perfect") -> ExactEvaluation:
+def evaluate_optimal(
+    compiled: CompiledVariant, instant_win: InstantWin = DEFAULT_INSTANT_WIN
+) -> ExactEvaluation:
     """Evaluate optimal play exactly: the distribution to hold a policy's against."""
     solution = solve_solo(compiled, instant_win=instant_win)
     return evaluate_policy(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.compiling import kernel
-from generala_env.rules.compiled import CompiledVariant, InstantWin
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin
 from generala_env.rules.dice import IS_FIVE_EQUAL, NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.solver.solo import SoloSolution, solve_solo
 from generala_env.solver.turn import closing_masses, keep_union_table, solve_turn, throws_after_keeps
@@ -330,7 +330,7 @@ class RaceTables:
         return closing
 
 
-def race_tables(compiled: CompiledVariant, *, instant_win: InstantWin = "perfect") -> RaceTables:
+def race_tables(compiled: CompiledVariant, *, instant_win: InstantWin = DEFAULT_INSTANT_WIN) -> RaceTables:
     """Return the exact distribution of points to come of every card, under the one-player optimum.
 
     Args:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import (
+    DEFAULT_INSTANT_WIN,
     CompiledVariant,
     InstantWin,
     TurnBatch,
@@ -206,7 +207,7 @@ class SoloSolution(ActionValues):
 
 
 def solve_solo(
-    variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = "perfect"
+    variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = DEFAULT_INSTANT_WIN
 ) -> SoloSolution:
     """Solve the one-player game exactly.
 
@@ -223,7 +224,7 @@ def solve_solo(
 
 
 def solve_turn_greedy(
-    variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = "perfect"
+    variant: str | Variant | CompiledVariant, *, instant_win: InstantWin = DEFAULT_INSTANT_WIN
 ) -> ActionValues:
     """Return the values of a player who looks no further than the present turn.
 

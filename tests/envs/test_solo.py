@@ -271,7 +271,7 @@ def test_play_on_goes_on() -> None:
 )
 def test_a_win_later_on_depends_on_the_own_generala(name: str, status: BoxStatus, wins: bool) -> None:
     """Find a throw that would win, and see whether it does with this Generala box."""
-    env = GeneralaEnv(name)
+    env = GeneralaEnv(name, instant_win="perfect")
     compiled = env.compiled
     mask = (1 << compiled.num_boxes) - 1
     if status is not BoxStatus.OPEN:
@@ -419,7 +419,7 @@ def put_back(env: GeneralaEnv, throw_index: int, throw: int, kept: tuple[int, ..
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("seed", [0, 1, 2, SEED_OF_A_WIN_AT_RESET])
 def test_plays_as_the_engine_on_the_same_dice(name: str, seed: int) -> None:
-    env = GeneralaEnv(name, canonical_keeps=False)
+    env = GeneralaEnv(name, canonical_keeps=False, instant_win="perfect")
     game = Game(env.variant, 1, solo=True)
     chance = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     rng = np.random.default_rng(seed)
@@ -460,7 +460,7 @@ def test_a_million_random_steps_break_nothing() -> None:
     rng = np.random.default_rng(7)
     steps_each = 10**6 // len(PRESETS)
     for name in PRESETS:
-        env = GeneralaVectorEnv(2_048, name, autoreset_mode="SameStep")
+        env = GeneralaVectorEnv(2_048, name, instant_win="perfect", autoreset_mode="SameStep")
         env.reset(seed=0)
         compiled = env.compiled
         for _ in range(steps_each // 2_048 + 1):

@@ -76,10 +76,11 @@ def assert_same_reset(vector: GeneralaVectorEnv, singles: list[GeneralaEnv], ove
 @pytest.mark.parametrize("mode", MODES)
 def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
     num_envs, seed = 3, SEED_OF_A_WIN_AT_RESET - 2
-    vector = gym.make_vec("generala_env/Generala-v0", num_envs=num_envs, variant=name, autoreset_mode=mode)
+    options: dict[str, Any] = {"variant": name, "instant_win": "perfect"}
+    vector = gym.make_vec("generala_env/Generala-v0", num_envs=num_envs, autoreset_mode=mode, **options)
     assert isinstance(vector, GeneralaVectorEnv)
     boxes = tuple(box.value for box in vector.variant.boxes)
-    singles = single_envs(num_envs, variant=name)
+    singles = single_envs(num_envs, **options)
     rng = np.random.default_rng(0)
     observations, info = vector.reset(seed=seed)
     over = np.zeros(num_envs, dtype=bool)
@@ -273,7 +274,7 @@ def test_small_throw_tables_equal_the_large_one() -> None:
 
 
 def test_win_at_reset_offers_one_action() -> None:
-    vector = GeneralaVectorEnv(2)
+    vector = GeneralaVectorEnv(2, instant_win="perfect")
     vector.reset(seed=[SEED_OF_A_WIN_AT_RESET, 0])
     masks = vector.action_masks()
     assert masks[0].sum() == 1

@@ -300,7 +300,7 @@ def test_values_follow_from_one_step_through_the_engine(name: str, instant_win: 
 @pytest.mark.parametrize("name", PRESETS)
 def test_treatments_of_the_instant_win_are_ordered(name: str) -> None:
     """More pay for a win is never worse; a win that pays the perfect score beats playing on."""
-    perfect = solve_solo(name)
+    perfect = solve_solo(name, instant_win="perfect")
     assert perfect.instant_win_points == perfect.perfect_score == compile_variant(name).perfect_score
     by_points = [solve_solo(name, instant_win=points).expected_score for points in (0, 50, 120.5)]
     assert by_points == sorted(by_points)
@@ -399,7 +399,7 @@ def test_a_hundred_thousand_games_have_the_expected_mean(name: str, instant_win:
 def test_one_game_through_the_engine_by_the_policy() -> None:
     """The policy's ids are actions of the engine, from the first throw to the last."""
     for name in PRESETS:
-        solution = solve_solo(name)
+        solution = solve_solo(name, instant_win="perfect")
         game = Game(PRESETS[name], 1, solo=True)
         rng = np.random.default_rng(8)
         state = game.initial_state()
@@ -450,7 +450,7 @@ def test_an_unreachable_state_is_refused(card: Card) -> None:
 
 
 def test_nothing_is_decided_before_a_throw_or_after_the_end() -> None:
-    solution = solve_solo("clasica")
+    solution = solve_solo("clasica", instant_win="perfect")
     game = Game(PRESETS["clasica"], 1, solo=True)
     state = game.initial_state()
     with pytest.raises(ValueError, match="no dice on the table: nothing is to be decided"):

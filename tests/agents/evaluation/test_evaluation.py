@@ -194,8 +194,8 @@ def test_pairs_meet_the_same_dice() -> None:
 @pytest.mark.parametrize("game", [0, 3, 7])
 def test_a_trace_is_the_game_that_was_sampled(game: int) -> None:
     agent = make_agent("tips", "clasica")
-    games = play_games(agent, 8, seed=4)
-    trace = trace_game(agent, seed=4, game=game)
+    games = play_games(agent, 8, seed=4, instant_win="perfect")
+    trace = trace_game(agent, seed=4, game=game, instant_win="perfect")
     assert trace.score == games.scores[game]
     assert sum(decision.regret for decision in trace.decisions) == pytest.approx(games.regrets[game])
     closings = [decision for decision in trace.decisions if decision.action >= NUM_KEEP_ACTIONS]
@@ -207,9 +207,9 @@ def test_a_trace_is_the_game_that_was_sampled(game: int) -> None:
 
 def test_a_trace_ends_with_the_throw_that_wins() -> None:
     agent = make_agent("tips", "ruibal")
-    games = play_games(agent, 600, seed=2)
+    games = play_games(agent, 600, seed=2, instant_win="perfect")
     winner = int(np.flatnonzero(games.instant_wins)[0])
-    trace = trace_game(agent, seed=2, game=winner)
+    trace = trace_game(agent, seed=2, game=winner, instant_win="perfect")
     assert trace.is_instant_win
     assert trace.score == games.scores[winner]
 
