@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import yaml
-
+from agents.config.reading import plain_value
 from agents.errors import AgentError, UsageError
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
+from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import (
     DEFAULT_VARIANT,
     FIELD_NAMES,
@@ -78,28 +78,109 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
+def whole_number(text: str) -> int:
+    """Read a whole number from 0 on.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not one.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def add_json_argument(parser: argparse._ActionsContainer, *, condition: str = "") -> None:
+    """Add ``--json``.
+
+    Args:
+        parser: A parser, or a group of one.
+        condition: What else must be given, where something must.
+    """
+    parser.add_argument(
+        "--json", action="store_true", help=f"{condition}print one JSON object and nothing else"
+    )
+
+
+def add_seed_argument(parser: argparse.ArgumentParser, default: int | None, of: str) -> None:
+    """Add ``--seed``.
+
+    Args:
+        parser: The parser.
+        default: The seed that is taken where none is given; ``None`` leaves it open.
+        of: What the seed is of, for the help.
+    """
+    shown = "" if default is None else f" (default {default})"
+    parser.add_argument(
+        "--seed", type=whole_number, default=default, metavar="N", help=f"seed of {of}{shown}"
+    )
+
+
+def add_face_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--lang`` and ``--dice``: how the game is shown to a person."""
+    languages = [language.value for language in Language]
+    told = "language of what is shown (default en)"
+    # --language is what some commands called it once.
+    for option, shown in (("--lang", told), ("--language", argparse.SUPPRESS)):
+        parser.add_argument(option, dest="language", choices=languages, default=Language.EN.value, help=shown)
+    parser.add_argument(
+        "--dice",
+        choices=[skin.value for skin in DiceSkin],
+        default=DiceSkin.STANDARD.value,
+        help="what the dice show (default standard)",
+    )
+
+
+def add_store_argument(parser: argparse._ActionsContainer, *, purpose: str) -> None:
+    """Add ``--store``, the folder of solved two-player games."""
+    parser.add_argument(
+        "--store", type=Path, metavar="FOLDER", help=f"folder of solved two-player games, {purpose}"
+    )
+
+
+def add_variant_argument(parser: argparse.ArgumentParser, *, default: str | None, note: str = "") -> None:
+    """Add ``--variant``.
+
+    Args:
+        parser: The parser.
+        default: The preset that is taken where none is named; ``None`` leaves it open.
+        note: What more the help says.
+    """
+    shown = f" (default {default})" if default else ""
+    parser.add_argument(
+        "--variant", default=default, metavar="NAME", help=f"rules: {', '.join(PRESETS)}{shown}{note}"
+    )
+
+
+def _add_set_argument(parser: argparse.ArgumentParser, *, metavar: str, help: str) -> None:
+    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar=metavar, help=help)
+
+
+def add_config_set_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the ``--set`` of a command that reads a config: any of its values, or a field of the rules."""
+    _add_set_argument(
+        parser,
+        metavar="KEY.PATH=VALUE",
+        help="override a value of the config, e.g. algorithm.gamma=0.99, or a field of the rules, named "
+        "generala_points or variant.generala_points; may be repeated; beats the file and --variant. The "
+        "value is YAML 1.2",
+    )
+
+
 def add_variant_arguments(
-    parser: argparse.ArgumentParser, *, default: str | None = DEFAULT_VARIANT, instant_win: bool = True
+    parser: argparse.ArgumentParser, *, default: str | None = DEFAULT_VARIANT, has_instant_win: bool = True
 ) -> None:
     """Add ``--variant``, ``--set`` and, for the one-player game, ``--instant-win``.
 
     ``--instant-win`` is ``None`` where it was not given; ``instant_win_from`` puts in the default.
     """
-    parser.add_argument(
-        "--variant",
-        default=default,
-        metavar="NAME",
-        help=f"rules: {', '.join(PRESETS)}" + (f" (default {default})" if default else ""),
-    )
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
+    add_variant_argument(parser, default=default)
+    _add_set_argument(
+        parser,
         metavar="FIELD=VALUE",
-        help=f"override a field of the rules; may be repeated. Fields: {', '.join(FIELD_NAMES)}",
+        help="override a field of the rules, named generala_points or variant.generala_points; may be "
+        f"repeated. The value is YAML 1.2, as in configs. Fields: {', '.join(FIELD_NAMES)}",
     )
-    if instant_win:
+    if has_instant_win:
         parser.add_argument(
             "--instant-win",
             type=instant_win_of,
@@ -122,13 +203,11 @@ def variant_from(name: str | Variant, overrides: Iterable[str]) -> Variant:
     """
     values: dict[str, Any] = {}
     for override in overrides:
-        field, sign, text = override.partition("=")
+        name_of_field, sign, text = override.partition("=")
+        field = name_of_field.strip().removeprefix("variant.")
         if not sign or not field:
             raise UsageError(f"--set: {override!r} is not FIELD=VALUE")
-        try:
-            values[field] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise UsageError(f"--set {field}: {text!r} is not a YAML value") from None
+        values[field] = plain_value(text, "--set", (field,))
     try:
         return get_variant(name).override(**values)
     except VariantError as error:

@@ -39,7 +39,12 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import generala_env
-from agents.cli import positive_int, print_json, run_command
+from agents.cli import (
+    add_json_argument,
+    positive_int,
+    print_json,
+    run_command,
+)
 from agents.config.loading import CONFIG_FOLDER, load_config
 from agents.errors import UsageError
 from agents.evaluation.exact import exact_evaluation
@@ -596,7 +601,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -615,8 +620,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         help="threads of the batched environment in the rows with several (default: all cores)",
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the scaling (.png, .svg or .pdf)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    arguments = parser.parse_args(argv)
+    add_json_argument(parser)
+    return parser
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line and check what one option says against another."""
+    arguments = build_parser().parse_args(argv)
     unknown = [name for name in arguments.sections if name not in SECTIONS]
     if unknown:
         raise UsageError(f"section: {unknown[0]!r} is not one of {', '.join(SECTIONS)}")

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agents.cli import print_json, run_command
+from agents.cli import add_json_argument, print_json, run_command
 from agents.errors import UsageError
 from agents.evaluation.figures import Interval, intervals_figure, learning_curves_figure, save_figure
 from agents.runs.comparison import (
@@ -42,7 +42,7 @@ def _confidence(text: str) -> float:
     return value
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--markdown", action="store_true", help="print Markdown tables and nothing else")
-    output.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_json_argument(output)
     return parser
 
 
@@ -132,7 +132,7 @@ def _write(groups: Sequence[Group], result: dict[str, Any], folder: Path, confid
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     if arguments.out is not None and arguments.out.exists() and not arguments.out.is_dir():
         raise UsageError(f"--out: {str(arguments.out)!r} is a file, not a folder")
     groups = group_runs(arguments.runs)

@@ -17,6 +17,9 @@ from rich.table import Table
 
 from agents.base import Agent
 from agents.cli import (
+    add_face_arguments,
+    add_json_argument,
+    add_seed_argument,
     add_variant_arguments,
     instant_win_from,
     positive_int,
@@ -37,12 +40,11 @@ from agents.evaluation.sampled import (
 from agents.registry import agent_names, make_agent
 from agents.runs.folder import RunRules, read_rules
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
-from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import DEFAULT_VARIANT
 from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -68,13 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="games to play (default %(default)s)",
     )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=EVALUATION_SEED,
-        metavar="N",
-        help="seed of the dice, the same for all agents (default %(default)s)",
-    )
+    add_seed_argument(parser, EVALUATION_SEED, "the dice, the same for all agents")
     parser.add_argument("--exact", action="store_true", help="evaluate exactly instead of sampling games")
     parser.add_argument(
         "--stochastic", action="store_true", help="let agents sample their actions instead of taking the best"
@@ -92,13 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write a self-contained HTML page on the agent; implies --exact",
     )
-    parser.add_argument(
-        "--language", choices=list(Language), default=Language.EN, help="language of the report (default en)"
-    )
-    parser.add_argument(
-        "--dice", choices=list(DiceSkin), default=DiceSkin.STANDARD, help="dice drawn in the report"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_face_arguments(parser)
+    add_json_argument(parser)
     return parser
 
 
@@ -307,7 +298,7 @@ def _write_report(agent: Agent, arguments: argparse.Namespace, rules: RunRules) 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     _check(arguments)
     rules = _rules(arguments)
     # All are made before the first plays, so that a mistake in the last costs no time.

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from agents.cli import (
+    add_json_argument,
+    add_seed_argument,
+    add_store_argument,
     add_variant_arguments,
     instant_win_from,
     positive_int,
@@ -36,11 +38,11 @@ def _first_player(text: str) -> FirstSeat:
     raise argparse.ArgumentTypeError(f"{text!r} is neither variant nor a seat, counted from 0")
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog="examples: python scripts/match.py --agents solo_optimal tips --variant doble --games 10000; "
-        "python scripts/match.py --agents race solo_optimal tips random --seats 2 --json",
+        "python scripts/match.py --agents race solo_optimal tips random --players 2 --json",
     )
     parser.add_argument(
         "--agents",
@@ -58,15 +60,13 @@ def _parser() -> argparse.ArgumentParser:
         help=f"games of each table, rounded up to whole seat rotations (default {DEFAULT_GAMES:,})",
     )
     parser.add_argument(
-        "--seats",
+        "--players",
         type=positive_int,
         metavar="N",
         help="players of each table: every choice of N of the agents plays one table "
         "(default: all agents at one table)",
     )
-    parser.add_argument(
-        "--seed", type=int, default=EVALUATION_SEED, metavar="N", help="seed of the dice and of the agents"
-    )
+    add_seed_argument(parser, EVALUATION_SEED, "the dice and of the agents")
     parser.add_argument(
         "--first-player",
         type=_first_player,
@@ -75,10 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         help="variant, for the rule of the variant (default), or the seat that starts every game",
     )
     parser.add_argument("--stochastic", action="store_true", help="let agents sample their actions")
-    parser.add_argument(
-        "--store", type=Path, metavar="DIR", help="folder of solved two-player games, for duel_optimal"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_store_argument(parser, purpose="for duel_optimal")
+    add_json_argument(parser)
     return parser
 
 
@@ -86,11 +84,11 @@ def run_match(arguments: argparse.Namespace) -> dict[str, Any]:
     """Play the match that the arguments describe and return the result as JSON types."""
     variant = variant_from(arguments.variant, arguments.overrides)
     num_agents = len(arguments.agents)
-    num_seats = num_agents if arguments.seats is None else arguments.seats
+    num_seats = num_agents if arguments.players is None else arguments.players
     if num_agents < 2:
         raise UsageError(f"--agents: {num_agents} agent cannot play a match; give two or more")
     if not 2 <= num_seats <= num_agents:
-        raise UsageError(f"--seats: {num_seats} is not from 2 to the number of agents, {num_agents}")
+        raise UsageError(f"--players: {num_seats} is not from 2 to the number of agents, {num_agents}")
     agents = [
         make_agent(
             name,
@@ -170,7 +168,7 @@ def _print(result: dict[str, Any], console: Console) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     result = run_match(arguments)
     if arguments.json:
         print_json(result)

@@ -11,7 +11,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from agents.cli import add_variant_arguments, print_json, program, run_command, variant_from
+from agents.cli import (
+    add_face_arguments,
+    add_json_argument,
+    add_seed_argument,
+    add_store_argument,
+    add_variant_arguments,
+    print_json,
+    program,
+    run_command,
+    variant_from,
+)
 from agents.errors import UsageError
 from agents.games.advice import Adviser
 from agents.games.record import GameRecord, Table
@@ -23,19 +33,18 @@ from agents.terminal.review import replay, review
 from agents.terminal.screen import Screen
 from agents.terminal.words import text
 from generala_env.rules.compiled import compile_variant
-from generala_env.rules.names import DiceSkin, Language
 
 RECORDS = Path("runs/games")
 EXIT_INTERRUPTED = 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog="examples: python scripts/play.py --variant doble --seats me solo_optimal tips --lang es; "
         "python scripts/play.py --seats me; python scripts/play.py --review runs/games/GAME.jsonl",
     )
-    add_variant_arguments(parser, instant_win=False)
+    add_variant_arguments(parser, has_instant_win=False)
     parser.add_argument(
         "--seats",
         nargs="+",
@@ -44,19 +53,8 @@ def _parser() -> argparse.ArgumentParser:
         help="who plays, in seat order: me or me:NAME for people, else an agent "
         f"({', '.join(agent_names(2))}) or a run folder (default: me solo_optimal)",
     )
-    parser.add_argument(
-        "--lang",
-        choices=[language.value for language in Language],
-        default="en",
-        help="language (default en)",
-    )
-    parser.add_argument(
-        "--dice",
-        choices=[skin.value for skin in DiceSkin],
-        default="standard",
-        help="what the dice show (default standard)",
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the dice (default: drawn)")
+    add_face_arguments(parser)
+    add_seed_argument(parser, None, "the dice (default: drawn)")
     parser.add_argument(
         "--pause",
         type=float,
@@ -70,16 +68,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"where to keep the game (default: a new file in {RECORDS})",
     )
-    parser.add_argument(
-        "--store", type=Path, metavar="DIR", help="folder of solved two-player games, for exact hints"
-    )
+    add_store_argument(parser, purpose="for exact hints")
     files = parser.add_mutually_exclusive_group()
     files.add_argument("--resume", type=Path, metavar="FILE", help="go on with a recorded game")
     files.add_argument("--replay", type=Path, metavar="FILE", help="show a recorded game move by move")
     files.add_argument("--review", type=Path, metavar="FILE", help="judge the moves of a recorded game")
-    parser.add_argument(
-        "--json", action="store_true", help="with --review: print one JSON object and nothing else"
-    )
+    add_json_argument(parser, condition="with --review: ")
     return parser
 
 
@@ -104,7 +98,7 @@ def _play(arguments: argparse.Namespace, console: Console) -> int:
     game = TerminalGame(
         record,
         console,
-        language=arguments.lang,
+        language=arguments.language,
         skin=arguments.dice,
         pause=arguments.pause,
         store=arguments.store,
@@ -115,8 +109,8 @@ def _play(arguments: argparse.Namespace, console: Console) -> int:
     def farewell(key: str, option: str) -> None:
         command = f"{program('python')} scripts/play.py {option} {record.path}"
         for line in (
-            text("saved", arguments.lang, path=record.path),
-            text(key, arguments.lang, command=command),
+            text("saved", arguments.language, path=record.path),
+            text(key, arguments.language, command=command),
         ):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -135,7 +129,7 @@ def _play(arguments: argparse.Namespace, console: Console) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     if arguments.json and arguments.review is None:
         raise UsageError("--json: goes with --review")
     if not 0 <= arguments.pause <= 60:
@@ -144,8 +138,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.replay is None and arguments.review is None:
         return _play(arguments, console)
     record = GameRecord.read(arguments.replay or arguments.review)
-    names = seat_names(record.table.seats, arguments.lang)
-    screen = Screen(console, record.table.variant, names, language=arguments.lang, skin=arguments.dice)
+    names = seat_names(record.table.seats, arguments.language)
+    screen = Screen(console, record.table.variant, names, language=arguments.language, skin=arguments.dice)
     if arguments.review is not None:
         adviser = Adviser(compile_variant(record.table.variant), len(names), arguments.store)
         if arguments.json:
@@ -156,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def wait() -> None:
         if sys.stdin.isatty():
-            console.input(f"{text('next', arguments.lang)} ")
+            console.input(f"{text('next', arguments.language)} ")
 
     replay(record, screen, wait)
     return 0

@@ -19,7 +19,14 @@ import psutil
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agents.cli import positive_int, print_json, run_command
+from agents.cli import (
+    add_config_set_argument,
+    add_json_argument,
+    add_seed_argument,
+    positive_int,
+    print_json,
+    run_command,
+)
 from agents.errors import UsageError
 from agents.registry import make_agent
 from agents.saving.agent_files import read_agent
@@ -206,12 +213,12 @@ def memory(config: str, minutes: float, overrides: Sequence[str]) -> dict[str, A
     }
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog="example: python scripts/soak.py random --steps 100000000",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_json_argument(parser)
     what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     play = what.add_parser(
         "random", help="random legal actions over all presets, invariants checked each step"
@@ -227,24 +234,17 @@ def _parser() -> argparse.ArgumentParser:
         "--steps", type=positive_int, default=1_000_000, metavar="N", help="default %(default)s"
     )
     for parsed in (play, trained):
-        parsed.add_argument("--seed", type=int, default=0, metavar="N", help="default %(default)s")
+        add_seed_argument(parsed, 0, "the dice and of the actions")
     watch = what.add_parser("memory", help="the memory of a training run over time")
     watch.add_argument("--config", default="ppo.yaml", metavar="FILE", help="default %(default)s")
     watch.add_argument("--minutes", type=float, default=60.0, metavar="M", help="default %(default)s")
-    watch.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY.PATH=VALUE",
-        help="as in train.py",
-    )
+    add_config_set_argument(watch)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     try:
         if arguments.what == "random":
             result = random_play(arguments.steps, arguments.seed)

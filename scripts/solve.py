@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +14,8 @@ from rich.table import Table
 from tqdm import tqdm
 
 from agents.cli import (
+    add_json_argument,
+    add_store_argument,
     add_variant_arguments,
     instant_win_from,
     positive_int,
@@ -43,7 +44,7 @@ NUM_MOVES_SHOWN: Final = 10
 SEATS: Final = ("first", "second")
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog="examples: python scripts/solve.py --variant ruibal --set generala_points=50 --json; "
@@ -52,20 +53,18 @@ def _parser() -> argparse.ArgumentParser:
         "python scripts/solve.py --players 2 --first runs/NAME",
     )
     add_variant_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_json_argument(parser)
     parser.add_argument(
         "--players",
-        type=int,
+        type=positive_int,
         choices=(1, 2),
         default=1,
         help="1: expected points, alone (default); 2: P(win) + P(draw)/2 of the player to move",
     )
     duel = parser.add_argument_group("two players")
-    duel.add_argument(
-        "--store",
-        type=Path,
-        metavar="FOLDER",
-        help="where solutions are kept; an interrupted solve continues from its finished layers "
+    add_store_argument(
+        duel,
+        purpose="where this one is kept too; an interrupted solve continues from its finished layers "
         f"(default {default_store()})",
     )
     duel.add_argument(
@@ -311,7 +310,7 @@ def _print_study(study: dict[str, Any]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = _parser()
+    parser = build_parser()
     arguments = parser.parse_args(argv)
     if arguments.players == 1:
         for name in ("store", "position", "ray", *SEATS, "stochastic", "study", "verify"):

@@ -15,7 +15,16 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from agents.cli import positive_int, print_json, program, run_command
+from agents.cli import (
+    add_config_set_argument,
+    add_json_argument,
+    add_seed_argument,
+    add_variant_argument,
+    positive_int,
+    print_json,
+    program,
+    run_command,
+)
 from agents.config.explaining import config_schema
 from agents.config.loading import ResolvedConfig, load_config
 from agents.config.plan import plan_of
@@ -27,6 +36,7 @@ EPILOG = """\
 examples:
   python scripts/train.py --config ppo.yaml
   python scripts/train.py --config ppo.yaml --set algorithm.gae_lambda=0.5 --seed 1
+  python scripts/train.py --config ppo.yaml --variant doble --set generala_points=60
   python scripts/train.py --resume runs/ppo-ruibal-seed0
 
 exit codes: 0 done, 1 the run cannot go on (disk full, NaN), 2 bad input,
@@ -34,20 +44,14 @@ exit codes: 0 done, 1 the run cannot go on (disk full, NaN), 2 bad input,
 """
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--config", metavar="FILE", help="a path, or the name of a file in configs/")
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY.PATH=VALUE",
-        help="override a value of the config, e.g. algorithm.gamma=0.99; may be repeated; beats the file",
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of all that is drawn; beats the file")
+    add_variant_argument(parser, default=None, note="; beats the file")
+    add_config_set_argument(parser)
+    add_seed_argument(parser, None, "all that is drawn; beats the file")
     parser.add_argument(
         "--run-dir", type=Path, metavar="DIR", help="a new folder for the run (default: a free name in runs/)"
     )
@@ -69,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "--print-config", action="store_true", help="print the config with the source of each value, and end"
     )
     parser.add_argument("--print-schema", action="store_true", help="print the configs' JSON schema, and end")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_json_argument(parser)
     return parser
 
 
@@ -84,7 +88,7 @@ def _resolve(arguments: argparse.Namespace) -> ResolvedConfig:
         "num_threads": ("--num-threads", arguments.num_threads),
     }
     flags = {path: flag for path, flag in given.items() if flag[1] is not None}
-    return load_config(arguments.config, arguments.overrides, flags)
+    return load_config(arguments.config, arguments.overrides, flags, arguments.variant)
 
 
 def _plan(resolved: ResolvedConfig, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -108,6 +112,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
             flag
             for flag, given in (
                 ("--config", arguments.config),
+                ("--variant", arguments.variant),
                 ("--set", arguments.overrides),
                 ("--seed", arguments.seed is not None),
                 ("--run-dir", arguments.run_dir),
@@ -177,7 +182,7 @@ def _duration(seconds: float) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     if arguments.print_schema:
         print(json.dumps(config_schema(), indent=2, ensure_ascii=False))
         return 0

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents.config.model import ALGORITHMS, RunConfig
-from agents.config.problems import KeyPath, Problem, _shown, dotted
-from agents.config.reading import _Reading
+from agents.config.problems import KeyPath, Problem, dotted, shown
+from agents.config.reading import Reading
 
 
 def config_schema() -> dict[str, Any]:
@@ -144,9 +144,17 @@ def _schema_properties(path: KeyPath, values: Mapping[str, Any]) -> dict[str, An
     return properties
 
 
-def _validation_problems(
-    error: ValidationError, values: Mapping[str, Any], reading: _Reading, label: str
+def validation_problems(
+    error: ValidationError, values: Mapping[str, Any], reading: Reading, label: str
 ) -> list[Problem]:
+    """Return what pydantic found wrong, each with its place and what would be right.
+
+    Args:
+        error: What pydantic raised.
+        values: The values as they were given.
+        reading: Where each value was given.
+        label: What to call the place of what was not given.
+    """
     problems = []
     for item in error.errors(include_url=False):
         # Tags of unions stand in angle brackets; they are no part of the key path.
@@ -161,7 +169,7 @@ def _validation_problems(
                 if kind == "variant":
                     told = message
                 else:
-                    told = f"{_shown(_value_at(values, full))} is not allowed; allowed: {message}"
+                    told = f"{shown(_value_at(values, full))} is not allowed; allowed: {message}"
                 problems.append(Problem(at, dotted(full), told))
             continue
         if kind == "algorithm_name":
@@ -175,23 +183,23 @@ def _validation_problems(
                     continue
                 given = given["name"]
             near = difflib.get_close_matches(str(given), ALGORITHMS, n=1)
-            message = f"{_shown(given)} is not allowed; allowed: " + (
+            message = f"{shown(given)} is not allowed; allowed: " + (
                 f"one of {names}" if path[-1] == "name" else f"a section with name: {' or '.join(ALGORITHMS)}"
             )
             if near and path[-1] == "name":
                 message += f"; did you mean {near[0]}?"
         elif kind == "extra_forbidden":
-            message = f"unknown key (value {_shown(given)}); {_nearest(path, values)}"
+            message = f"unknown key (value {shown(given)}); {_nearest(path, values)}"
         elif kind == "missing":
             message = f"is missing; allowed: {_allowed(_schema_at(path, values))}"
         elif kind == "too_long" or kind == "too_short":
             bounds = item["ctx"]
             count = bounds.get("max_length", bounds.get("min_length"))
             word = "at most" if kind == "too_long" else "at least"
-            message = f"{_shown(given)} is not allowed; allowed: a list of {word} {count}"
+            message = f"{shown(given)} is not allowed; allowed: a list of {word} {count}"
         else:
             schema = _schema_at(path, values)
-            message = f"{_shown(given)} is not allowed; allowed: {_allowed(schema)}"
+            message = f"{shown(given)} is not allowed; allowed: {_allowed(schema)}"
             if isinstance(given, str) and "enum" in schema:
                 near = difflib.get_close_matches(given, [str(value) for value in schema["enum"]], n=1)
                 message += f"; did you mean {near[0]}?" if near else ""

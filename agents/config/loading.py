@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from agents.config.explaining import _validation_problems
+from agents.config.explaining import validation_problems
 from agents.config.model import RunConfig
-from agents.config.problems import ConfigError, KeyPath, Problem, _shown, dotted
-from agents.config.reading import _read_yaml, _Reading
+from agents.config.problems import ConfigError, KeyPath, Problem, dotted, shown
+from agents.config.reading import Reading, read_yaml
+from generala_env.rules.variants import FIELD_NAMES
 
 CONFIG_FOLDER: Final = Path(__file__).resolve().parents[2] / "configs"
 """Where a config named without a path is looked up."""
@@ -111,13 +112,16 @@ def load_config(
     name: str | Path,
     overrides: Sequence[str] = (),
     flags: Mapping[str, tuple[str, Any]] | None = None,
+    variant: str | None = None,
 ) -> ResolvedConfig:
     """Read a config file, apply overrides and flags, and check everything.
 
     Args:
         name: A path, or the name of a file in ``configs/``.
-        overrides: Texts such as ``algorithm.gamma=0.99``; the value is YAML.
+        overrides: Texts such as ``algorithm.gamma=0.99``; the value is YAML. A field of the rules may be
+            named alone, as in ``generala_points=50``.
         flags: For each key path, the flag that gave it and its value.
+        variant: A preset in the place of the file's rules; overrides come on top of it.
 
     Raises:
         ConfigError: Something is wrong; it tells everything that is.
@@ -130,7 +134,7 @@ def load_config(
         raise ConfigError([Problem(f"{path}:{line}", "", "not UTF-8 text")]) from None
     except OSError as error:
         raise ConfigError([Problem(str(path), "", error.strerror or str(error))]) from None
-    return parse_config(text, _label(path), path.stem, overrides, flags)
+    return parse_config(text, _label(path), path.stem, overrides, flags, variant)
 
 
 def _label(path: Path) -> str:
@@ -147,6 +151,7 @@ def parse_config(
     name: str,
     overrides: Sequence[str] = (),
     flags: Mapping[str, tuple[str, Any]] | None = None,
+    variant: str | None = None,
 ) -> ResolvedConfig:
     """Read a config from its text; see ``load_config``.
 
@@ -156,20 +161,23 @@ def parse_config(
         name: What the run is called after.
         overrides: As in ``load_config``.
         flags: As in ``load_config``.
+        variant: As in ``load_config``.
 
     Raises:
         ConfigError: Something is wrong; it tells everything that is.
     """
-    reading = _Reading()
-    values = _read_yaml(text, lambda line: f"{label}:{line}", (), reading)
+    reading = Reading()
+    values = read_yaml(text, lambda line: f"{label}:{line}", (), reading)
     if values is None and not reading.problems:
         values = {}
     if not isinstance(values, dict):
         if not reading.problems:
             reading.problems.append(
-                Problem(f"{label}:1", "", f"{_shown(values)} is not a section of keys and values")
+                Problem(f"{label}:1", "", f"{shown(values)} is not a section of keys and values")
             )
         raise ConfigError(reading.problems)
+    if variant is not None:
+        _put(values, ("variant",), variant, "--variant", reading)
     for override in overrides:
         _apply_override(values, override, reading)
     for dotted_path, (flag, value) in (flags or {}).items():
@@ -179,7 +187,7 @@ def parse_config(
     try:
         config = RunConfig(**values)
     except ValidationError as error:
-        problems += _validation_problems(error, values, reading, label)
+        problems += validation_problems(error, values, reading, label)
     if problems or config is None:
         raise ConfigError(sorted(_unique(problems), key=_position))
     sources = {dotted(path): place for path, place in reading.places.items()}
@@ -197,22 +205,25 @@ def _position(problem: Problem) -> tuple[int, int]:
     return (0, int(line)) if line.isdigit() else (1, 0)
 
 
-def _apply_override(values: dict[str, Any], override: str, reading: _Reading) -> None:
+def _apply_override(values: dict[str, Any], override: str, reading: Reading) -> None:
     key, sign, text = override.partition("=")
     parts = tuple(key.strip().split("."))
     if not sign or not all(parts):
         reading.problems.append(Problem("--set", "", f"{override!r} is not KEY.PATH=VALUE"))
         return
+    if len(parts) == 1 and parts[0] in FIELD_NAMES:
+        # Every command takes a field of the rules by its name; no key of a config has such a name.
+        parts = ("variant", *parts)
     place = "--set"
-    fresh = _Reading()
-    value = _read_yaml(text, lambda _: place, parts, fresh)
+    fresh = Reading()
+    value = read_yaml(text, lambda _: place, parts, fresh)
     reading.problems += fresh.problems
     if not fresh.problems:
         _put(values, parts, value, place, reading)
         reading.places.update(fresh.places)
 
 
-def _put(values: dict[str, Any], path: KeyPath, value: Any, place: str, reading: _Reading) -> None:
+def _put(values: dict[str, Any], path: KeyPath, value: Any, place: str, reading: Reading) -> None:
     """Put a value into nested mappings, and forget where what it replaces was given."""
     section: Any = values
     for depth, part in enumerate(path[:-1], start=1):
@@ -225,7 +236,7 @@ def _put(values: dict[str, Any], path: KeyPath, value: Any, place: str, reading:
             inner = section[part] = {}
         if not isinstance(inner, dict):
             reading.problems.append(
-                Problem(place, dotted(path), f"{dotted(path[:depth])} is {_shown(inner)}, which has no keys")
+                Problem(place, dotted(path), f"{dotted(path[:depth])} is {shown(inner)}, which has no keys")
             )
             return
         reading.places.setdefault(path[:depth], place)

@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from agents.config.problems import KeyPath
-from agents.config.rules_field import VARIANT_SCHEMA, _check_variant
+from agents.config.rules_field import VARIANT_SCHEMA, check_variant
 from generala_env.envs.observation import BLOCKS
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.variants import Variant, get_variant
@@ -257,7 +257,7 @@ class RunConfig(Section):
     """A training run."""
 
     variant: Annotated[
-        str | dict[str, Any], BeforeValidator(_check_variant), WithJsonSchema(VARIANT_SCHEMA)
+        str | dict[str, Any], BeforeValidator(check_variant), WithJsonSchema(VARIANT_SCHEMA)
     ] = "ruibal"
     """The rules: a preset's name, or a preset as base with fields replaced."""
     env: EnvConfig = EnvConfig()

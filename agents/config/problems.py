@@ -54,7 +54,8 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-def _shown(value: object, limit: int = 60) -> str:
+def shown(value: object, limit: int = 60) -> str:
+    """Return a value as it is quoted in an error: JSON where it can be, cut at a limit of characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

@@ -10,11 +10,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from agents.config.problems import KeyPath, Problem, _shown, dotted
+from agents.config.problems import ConfigError, KeyPath, Problem, dotted, shown
 
 
 @dataclass
-class _Reading:
+class Reading:
     """What has been read so far.
 
     Attributes:
@@ -33,10 +33,28 @@ class _Reading:
         return fallback
 
 
+def plain_value(text: str, place: str, at: KeyPath = ()) -> Any:
+    """Return the plain value of a YAML text: the one dialect of configs, run folders and ``--set``.
+
+    Args:
+        text: The YAML.
+        place: What errors call it: a flag or a file.
+        at: The key path that the text is the value of.
+
+    Raises:
+        ConfigError: It is not YAML, or more than plain values.
+    """
+    reading = Reading()
+    value = read_yaml(text, lambda _: place, at, reading)
+    if reading.problems:
+        raise ConfigError(reading.problems)
+    return value
+
+
 _PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
 
 
-def _read_yaml(text: str, place: Callable[[int], str], at: KeyPath, reading: _Reading) -> Any:
+def read_yaml(text: str, place: Callable[[int], str], at: KeyPath, reading: Reading) -> Any:
     """Return the plain value of a YAML text, noting where each key was given.
 
     Args:
@@ -64,7 +82,7 @@ def _read_yaml(text: str, place: Callable[[int], str], at: KeyPath, reading: _Re
                     continue
                 key, here = key_node.value, (*path, key_node.value)
                 if key in values:
-                    again, first = _shown(_text_of(value_node)), reading.places[here]
+                    again, first = shown(_text_of(value_node)), reading.places[here]
                     complain(key_node, here, f"given twice, here {again}, first at {first}; keep one")
                     continue
                 reading.places[here] = place(key_node.start_mark.line + 1)
@@ -80,7 +98,7 @@ def _read_yaml(text: str, place: Callable[[int], str], at: KeyPath, reading: _Re
             try:
                 return yaml.constructor.construct_object(node)
             except (ValueError, OverflowError, YAMLError):
-                complain(node, path, f"{_shown(node.value)} is not a value")
+                complain(node, path, f"{shown(node.value)} is not a value")
                 return None
         if node.tag == "tag:yaml.org,2002:timestamp":
             return node.value

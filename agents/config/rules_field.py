@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic_core import PydanticCustomError
 
-from agents.config.problems import KeyPath, _shown
+from agents.config.problems import KeyPath, shown
 from generala_env.rules.variants import FIELD_NAMES, PRESETS, Variant, VariantError, get_variant
 
 _JUDGED_TOGETHER: Final = (
@@ -31,7 +31,7 @@ def _variant_problems(value: object) -> list[tuple[KeyPath, str]]:
             if name not in known:
                 near = difflib.get_close_matches(str(name), known, n=1)
                 hint = f"did you mean variant.{near[0]}?" if near else f"known: {', '.join(known)}"
-                problems.append(((str(name),), f"unknown key (value {_shown(given)}); {hint}"))
+                problems.append(((str(name),), f"unknown key (value {shown(given)}); {hint}"))
     if problems:
         return problems
     try:
@@ -55,7 +55,12 @@ def _variant_problems(value: object) -> list[tuple[KeyPath, str]]:
     return problems
 
 
-def _check_variant(value: object) -> object:
+def check_variant(value: object) -> object:
+    """Return the rules of a config as they were given, a ``Variant`` as its values.
+
+    Raises:
+        PydanticCustomError: They are not rules; its context lists every problem.
+    """
     if isinstance(value, Variant):
         value = value.to_dict()
     problems = _variant_problems(value)

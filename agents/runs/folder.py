@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from agents.config.loading import ResolvedConfig, load_config
 from agents.config.model import RunConfig
+from agents.config.problems import ConfigError
+from agents.config.reading import plain_value
 from agents.errors import AgentError, UsageError
 from agents.saving.provenance import provenance
 from generala_env.files import write_json, write_text
@@ -57,9 +57,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise RunError(f"run: {str(folder)!r} holds no {CONFIG_FILE}, so it is not a run folder")
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RunError(f"run: {str(path)!r} is not YAML: {' '.join(str(error).split())}") from None
+        config = plain_value(path.read_text(encoding="utf-8"), CONFIG_FILE)
+    except (ConfigError, UnicodeDecodeError) as error:
+        raise RunError(f"run: {str(path)!r} is broken: {' '.join(str(error).split())}") from None
     if not isinstance(config, dict):
         raise RunError(f"run: {str(path)!r} is not a mapping")
     return config

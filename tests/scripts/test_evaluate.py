@@ -168,7 +168,7 @@ def test_several_agents_are_compared_game_by_game(capsys: pytest.CaptureFixture[
 
 def test_a_report_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     report = tmp_path / "out.html"
-    options = ("--report", str(report), "--language", "pt", "--dice", "poker")
+    options = ("--report", str(report), "--lang", "pt", "--dice", "poker")
     result = run_json(capsys, "--agent", "turn_greedy", *options, *SMALL)
     assert result["exact"] is True
     assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -40,7 +40,7 @@ def test_json_is_one_object_with_tables_pairs_and_ratings(capsys: pytest.Capture
 
 def test_seats_make_a_round_robin(capsys: pytest.CaptureFixture[str]) -> None:
     result = as_json(
-        capsys, "--agents", "solo_optimal", "turn_greedy", "random", "--seats", "2", "--games", "20"
+        capsys, "--agents", "solo_optimal", "turn_greedy", "random", "--players", "2", "--games", "20"
     )
     assert len(result["tables"]) == 3
     assert all(table["num_deals"] == 10 for table in result["tables"])
@@ -70,7 +70,7 @@ def test_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--agents", "tips"], "--agents"),
         (["--agents", "tips", "tipsy"], "tipsy"),
-        (["--agents", "tips", "random", "--seats", "3"], "--seats"),
+        (["--agents", "tips", "random", "--players", "3"], "--players"),
         (["--agents", "tips", "random", "--games", "1"], "games: 1"),
         (["--agents", "tips", "random", "--set", "full_points=x"], "full_points"),
         (["--agents", *(["random"] * 5)], "2 to 4"),

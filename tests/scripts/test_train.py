@@ -1,3 +1,4 @@
+import io
 import json
 import random
 import subprocess
@@ -7,11 +8,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from agents.cli import program
 from agents.config.explaining import config_schema
 from agents.config.loading import CONFIG_FOLDER
+from agents.config.reading import plain_value
 from agents.errors import UsageError
 from scripts.train import main
 
@@ -85,10 +87,10 @@ def test_the_config_is_printed_with_the_source_of_each_value(capsys: pytest.Capt
     assert sources["device"] == "--device"
     assert sources["n_steps"] == "x.yaml:3"
     assert sources["gae_lambda"] == "default"
-    assert yaml.safe_load(out)["algorithm"]["gamma"] == 0.5
+    assert plain_value(out, "out")["algorithm"]["gamma"] == 0.5
     found = told(capsys, *arguments)
     assert found["sources"]["algorithm.gamma"] == "--set"
-    assert found["config"] == yaml.safe_load(out)
+    assert found["config"] == plain_value(out, "out")
 
 
 def test_the_schema_is_printed_and_is_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +106,7 @@ def test_the_schema_is_printed_and_is_a_schema(capsys: pytest.CaptureFixture[str
         ([], "--config: is missing"),
         (["--config", "nosuch.yaml"], "no such file"),
         (["--config", "x.yaml", "--set", "algorithm.gama=1"], "did you mean algorithm.gamma?"),
-        (["--config", "x.yaml", "--seed", "-1"], "--seed: seed: -1 is not allowed; allowed: a whole"),
+        (["--config", "x.yaml", "--set", "seed=-1"], "--set: seed: -1 is not allowed; allowed: a whole"),
         (["--config", "x.yaml", "--run-dir", "."], "exists and is never overwritten"),
         (["--resume", "nosuch"], "there is no such folder"),
         (["--resume", "."], "holds no config.yaml"),
@@ -147,7 +149,7 @@ def mutated(rng: random.Random) -> str:
     """Return a config that something was done to."""
     source = rng.choice([TINY, *((CONFIG_FOLDER / name).read_text() for name in ("ppo.yaml", "dqn.yaml"))])
     if rng.random() < 0.5:
-        values = yaml.safe_load(source)
+        values = plain_value(source, "the config")
         for _ in range(rng.randint(1, 5)):
             section = values
             while True:
@@ -157,8 +159,9 @@ def mutated(rng: random.Random) -> str:
                 section = section[rng.choice(inner)]
             known = [*section, rng.choice(["gama", "total_timestep", "seed", "variant", "x", ""])]
             section[rng.choice(known)] = rng.choice(RUBBISH)
-        text: str = yaml.safe_dump(values, allow_unicode=True)
-        return text
+        written = io.StringIO()
+        YAML(typ="safe", pure=True).dump(values, written)
+        return written.getvalue()
     letters = list(source)
     for _ in range(rng.randint(1, 6)):
         place = rng.randrange(len(letters))

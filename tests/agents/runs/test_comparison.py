@@ -313,7 +313,7 @@ def test_seeds_used_for_choosing_are_not_reported(tmp_path: Path) -> None:
         ("evaluation.json", '{"optimality": 1, "mean_score": NaN}', "mean_score = nan"),
         ("evaluation.json", '{"optimality": 1, "mean_score": 1}', "no fingerprint"),
         ("config.yaml", None, "holds no config.yaml"),
-        ("config.yaml", "a: [", "is not YAML"),
+        ("config.yaml", "a: [", "is broken: config.yaml: not YAML"),
         ("config.yaml", "[]", "is not a mapping"),
         ("config.yaml", "seed: x", "seed is 'x'"),
         ("progress.jsonl", "{}\n{}\n", "lacks a number"),
