@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from agents.config.reading import plain_value
 from agents.errors import AgentError, UsageError
+from generala_env.rules.answers import AnswerError
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import (
@@ -227,7 +228,7 @@ def run_command(
     name = Path(sys.argv[0]).name
     try:
         sys.exit(command(argv) or 0)
-    except (UsageError, AgentError, VariantError) as error:
+    except (UsageError, AgentError, AnswerError, VariantError) as error:
         print(f"{name}: error: {error}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     except KeyboardInterrupt:

@@ -152,14 +152,13 @@ def _print_sampled(results: Sequence[dict[str, Any]], console: Console) -> None:
         f"{first['optimal_score']:.3f}. Luck-adjusted: the same mean without the luck of the dice.",
     )
     table.add_column("agent", overflow="fold", min_width=11)
-    _add_columns(table, "mean score", "luck-adjusted", "of optimum", "illegal")
+    _add_columns(table, "mean score", "luck-adjusted", "of optimum")
     for result in results:
         table.add_row(
             result["agent"],
             _with_interval(result["mean_score"], result["ci95"]),
             _with_interval(result["luck_adjusted_mean"], result["luck_adjusted_ci95"]),
             f"{100 * result['optimality']:.2f} %",
-            str(result["illegal_actions"]),
         )
     console.print(table)
     for result in results[1:]:
@@ -175,7 +174,7 @@ def _print_exact(results: Sequence[dict[str, Any]], console: Console) -> None:
         title=_title(results[0]), caption=f"exact values; optimum {results[0]['optimal_score']:.6f}"
     )
     table.add_column("agent", overflow="fold", min_width=11)
-    _add_columns(table, "score", "st. dev.", "of optimum", "lost", "illegal")
+    _add_columns(table, "score", "st. dev.", "of optimum", "lost")
     for result in results:
         table.add_row(
             result["agent"],
@@ -183,7 +182,6 @@ def _print_exact(results: Sequence[dict[str, Any]], console: Console) -> None:
             f"{result['std_score']:.3f}",
             f"{100 * result['optimality']:.3f} %",
             f"{result['regret']:.3f}",
-            str(result["illegal_actions"]),
         )
     console.print(table)
 

@@ -140,9 +140,6 @@ def _print(result: dict[str, Any], console: Console) -> None:
         console.print(table)
         decided = ", ".join(f"{how} {count:,}" for how, count in played["decided_by"].items())
         console.print(f"decided by: {decided}")
-        for row in played["agents"]:
-            if row["illegal_actions"]:
-                console.print(f"{row['agent']}: {row['illegal_actions']:,} illegal actions were replaced")
     cross = Table(title="How often the row ends ahead of the column, % (points more per game)")
     cross.add_column("", no_wrap=True)
     for label in result["agents"]:

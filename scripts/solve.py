@@ -24,7 +24,7 @@ from agents.cli import (
     variant_from,
 )
 from agents.errors import AgentError, UsageError
-from agents.evaluation.exact import agent_policy
+from agents.evaluation.exact import AgentPolicy
 from agents.matches.duel_study import study_duel
 from agents.registry import make_agent
 from generala_env.rules.actions import Close, action_of
@@ -164,7 +164,7 @@ def _policies(variant: Variant, arguments: argparse.Namespace) -> list[Policy | 
             agent = make_agent(spec, variant, instant_win=instant_win_from(arguments.instant_win))
         except AgentError as error:
             raise UsageError(f"--{seat}: {error}") from None
-        policies.append(agent_policy(agent, deterministic=not arguments.stochastic))
+        policies.append(AgentPolicy(agent, deterministic=not arguments.stochastic))
     return policies
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import Agent, TableAgent
+from agents.base import Agent, ask_alone
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, TurnBatch
 from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
@@ -19,27 +20,30 @@ from generala_env.solver.evaluation import (
     evaluate_optimal,
     evaluate_policy,
 )
-from generala_env.solver.policy_turns import Policy
 
 
-def agent_policy(agent: Agent, *, deterministic: bool = True) -> Policy:
-    """Return an agent as the function that exact evaluation asks.
+@dataclass(frozen=True)
+class AgentPolicy:
+    """An agent as the function that exact evaluation asks; a ``Policy``.
 
-    Args:
+    Attributes:
         agent: Who decides.
         deterministic: Its best actions; otherwise the probabilities with which it samples.
     """
-    is_random = agent.always_samples or not deterministic
 
-    def policy(batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[Any]:
-        if isinstance(agent, TableAgent) and not is_random:
-            return agent.act_on(batch, action_masks)  # what it would read back from the observation
-        observations = agent.layout.encode(batch)
-        if is_random:
-            return agent.action_probabilities(observations, action_masks)
-        return agent.act(observations, action_masks, deterministic=True)
+    agent: Agent
+    deterministic: bool = True
 
-    return policy
+    @property
+    def name(self) -> str:
+        """What the agent is called."""
+        return self.agent.name
+
+    def __call__(self, batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[Any]:
+        """Answer decisions with actions, or with probabilities where the agent samples."""
+        if self.deterministic and not self.agent.always_samples:
+            return ask_alone(self.agent, batch, action_masks)
+        return self.agent.action_probabilities(self.agent.layout.encode(batch), action_masks)
 
 
 def exact_evaluation(
@@ -52,7 +56,8 @@ def exact_evaluation(
 ) -> ExactEvaluation:
     """Evaluate an agent of the one-player game exactly; see ``evaluate_policy``.
 
-    The agent must be a function of the observation: same observation and mask, same answer.
+    The agent must be a function of the observation: same observation and mask, same answer. A sample of
+    decisions is asked about again to make sure of it.
 
     Args:
         agent: Who plays.
@@ -60,10 +65,13 @@ def exact_evaluation(
         deterministic: Take the agent's best actions instead of the probabilities it samples with.
         num_blunders: How many of its worst decisions to list.
         progress: Show a progress bar.
+
+    Raises:
+        AnswerError: An answer of the agent is not legal, is none, or is another when asked for again.
     """
     return evaluate_policy(
         agent.compiled,
-        agent_policy(agent, deterministic=deterministic),
+        AgentPolicy(agent, deterministic),
         instant_win=instant_win,
         num_blunders=num_blunders,
         progress=agent.name if progress else None,
@@ -125,7 +133,8 @@ def exact_summary(
         "scores": evaluation.scores.tolist(),
         "score_probabilities": evaluation.score_probabilities.tolist(),
         "num_states": evaluation.num_states,
-        "illegal_actions": evaluation.num_illegal,
+        # An illegal answer is an error, so that there is none in what has an evaluation.
+        "illegal_actions": 0,
     }
 
 
@@ -163,7 +172,6 @@ def exact_scalars(evaluation: ExactEvaluation) -> dict[str, float]:
         "eval/regret": evaluation.regret,
         "eval/std_score": evaluation.std_score,
         "eval/instant_win_share": evaluation.instant_win_probability,
-        "eval/illegal_actions": float(evaluation.num_illegal),
     }
     for index, lost in enumerate(evaluation.regret_by_throw.tolist(), start=1):
         scalars[f"regret_by_throw/{index}"] = lost

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from tqdm import tqdm
 
-from agents.base import Agent
+from agents.base import Agent, ask_alone
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch, instant_win_points
 from generala_env.rules.dice import (
@@ -56,7 +56,6 @@ class SampledGames:
         box_points: (games, B) float64, points of closing each box.
         struck: (games, B) bool, boxes closed with 0 points.
         instant_wins: (games,) bool.
-        illegal_actions: How many actions of the agent were outside its mask.
         regrets: (games,) float64, points that the game's decisions lost to optimal play.
         optimal_score: What optimal play scores on average.
     """
@@ -65,7 +64,6 @@ class SampledGames:
     box_points: NDArray[np.float64]
     struck: NDArray[np.bool_]
     instant_wins: NDArray[np.bool_]
-    illegal_actions: int
     regrets: NDArray[np.float64]
     optimal_score: float
 
@@ -107,8 +105,6 @@ def play_games(
 ) -> SampledGames:
     """Play games alone, many at once, with dice keyed by (seed, game, turn, throw).
 
-    An action outside the mask is counted and replaced by the lowest legal one.
-
     Args:
         agent: Who plays.
         num_games: How many games.
@@ -116,6 +112,9 @@ def play_games(
         instant_win: How a served Generala that wins is treated.
         deterministic: Take the agent's best actions instead of sampling.
         progress: Show a progress bar.
+
+    Raises:
+        AnswerError: An answer of the agent is not legal, or is no action.
     """
     solution = solve_solo(agent.compiled, instant_win=instant_win)
     parts = []
@@ -129,7 +128,6 @@ def play_games(
         np.concatenate([part.box_points for part in parts]),
         np.concatenate([part.struck for part in parts]),
         np.concatenate([part.instant_wins for part in parts]),
-        sum(part.illegal_actions for part in parts),
         np.concatenate([part.regrets for part in parts]),
         solution.expected_score,
     )
@@ -164,7 +162,6 @@ def _play_block(
     box_points = np.zeros((len(games), compiled.num_boxes))
     struck = np.zeros((len(games), compiled.num_boxes), dtype=bool)
     regrets = np.zeros(len(games))
-    illegal = 0
     for turn in range(compiled.num_boxes):
         kept = np.full(len(games), EMPTY_KEEP)
         deciding = playing.copy()
@@ -187,10 +184,7 @@ def _play_block(
                     break
             batch = TurnBatch(card[rows], throw, np.full(len(rows), throw_number), served, kept[rows])
             masks = compiled.action_masks(batch)
-            actions = agent.act(agent.layout.encode(batch), masks, deterministic=deterministic)
-            allowed = masks[np.arange(len(rows)), actions]
-            illegal += int((~allowed).sum())
-            actions = np.where(allowed, actions, masks.argmax(axis=1))
+            actions = ask_alone(agent, batch, masks, deterministic=deterministic)
             if note is not None:
                 note(turn, batch, masks, actions)
             regrets[rows] += action_regrets(solution, batch, masks, actions)
@@ -204,7 +198,7 @@ def _play_block(
             card[closers] = compiled.next_card(card[closers], *where)
             deciding[closers] = False
     scores = box_points.sum(axis=1) + win * (0.0 if win_points is None else win_points)
-    return SampledGames(scores, box_points, struck, win, illegal, regrets, solution.expected_score)
+    return SampledGames(scores, box_points, struck, win, regrets, solution.expected_score)
 
 
 def evaluate_sampled(
@@ -270,7 +264,8 @@ def sampled_summary(
         "instant_win_share": float(games.instant_wins.mean()),
         "points_by_box": dict(zip(boxes, games.box_points.mean(axis=0).tolist(), strict=True)),
         "struck_by_box": dict(zip(boxes, games.struck.mean(axis=0).tolist(), strict=True)),
-        "illegal_actions": games.illegal_actions,
+        # An illegal answer is an error, so that there is none in what has an evaluation.
+        "illegal_actions": 0,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import Agent
+from agents.base import Agent, ask_alone
 from agents.games.record import Table
 from agents.players.seats import SeatAgent
 from agents.registry import make_agent
@@ -77,6 +77,7 @@ class Seating:
 
         Raises:
             ValueError: A person is to move.
+            AnswerError: The agent's answer is not legal, or is no action.
         """
         agent = self.agents[state.current_player]
         if agent is None:
@@ -85,10 +86,6 @@ class Seating:
             return int(mask.argmax())
         if len(self.agents) == 1:
             assert isinstance(agent, Agent)
-            observation = agent.layout.encode(self.compiled.turn_batch(state))
-            action = int(agent.act(observation, mask[None])[0])
-        else:
-            batch = table_batch(self.compiled, state, state.current_player)
-            action = int(ask(agent, batch, mask[None], deterministic=True)[0])
-        # A trained agent may name something illegal; at a table it then takes the lowest legal action.
-        return action if mask[action] else int(mask.argmax())
+            return int(ask_alone(agent, self.compiled.turn_batch(state), mask[None])[0])
+        batch = table_batch(self.compiled, state, state.current_player)
+        return int(ask(agent, batch, mask[None], deterministic=True)[0])

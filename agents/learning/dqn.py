@@ -25,10 +25,10 @@ from torch.nn import functional
 
 from agents.learning.networks import (
     MaskedQPolicy,
-    MissingMaskError,
     MultisetKeepQPolicy,
     action_values,
     masked_greedy,
+    required_masks,
 )
 from agents.learning.progress import WholeUpdates
 from agents.learning.replay import StateReplay, Transitions
@@ -130,15 +130,14 @@ class MaskableDQN(WholeUpdates, DQN):
             action_masks: (batch, num_actions) bool, or (num_actions,).
 
         Raises:
-            MissingMaskError: There is no mask.
+            MissingMaskError: There is no mask, it does not fit, or a row of it allows nothing.
         """
-        if action_masks is None:
-            raise MissingMaskError("action_masks: needed to choose an action; pass env.action_masks()")
-        masks = np.asarray(action_masks, dtype=bool)
+        assert isinstance(self.action_space, spaces.Discrete)
+        masks = required_masks(action_masks, int(self.action_space.n))
         actions, state = self.policy.predict(observation, state, episode_start, True, masks)
         if not deterministic:
             rows = np.atleast_1d(actions).astype(np.int64)
-            explored = self._explore(rows, masks.reshape(len(rows), -1), self.exploration_rate)
+            explored = self._explore(rows, masks, self.exploration_rate)
             actions = explored if np.ndim(actions) else explored[0]
         return actions, state
 

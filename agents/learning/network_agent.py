@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.base import Agent
+from agents.base import Agent, batched
 from agents.learning.networks import MaskedActorCriticPolicy, MaskedQPolicy, masked_log_softmax
 from generala_env.envs.observation import ObservationLayout
 
@@ -69,6 +69,7 @@ class NetworkAgent(Agent):
                 return masked_log_softmax(policy.logits(tensor)[:batch], masks).cpu()
             return torch.where(masks, policy.q_net(tensor)[:batch], -torch.inf).cpu()
 
+    @batched
     def act(
         self, observations: NDArray[Any], action_masks: NDArray[Any], *, deterministic: bool = True
     ) -> NDArray[np.int64]:
@@ -80,6 +81,7 @@ class NetworkAgent(Agent):
         race = torch.empty_like(probs).exponential_(1.0, generator=self.generator)
         return (probs / race).argmax(dim=1).numpy()
 
+    @batched
     def action_probabilities(
         self, observations: NDArray[Any], action_masks: NDArray[Any]
     ) -> NDArray[np.float64]:

@@ -44,6 +44,34 @@ class MissingMaskError(ValueError):
     """A decision was asked for without saying which actions are allowed."""
 
 
+def required_masks(action_masks: Any, num_actions: int, num_rows: int | None = None) -> NDArray[np.bool_]:
+    """Return the masks of decisions, made sure of: one row for each, and something allowed in every row.
+
+    Args:
+        action_masks: (batch, num_actions) of 0 and 1, or (num_actions,) for a single decision.
+        num_actions: How many actions there are.
+        num_rows: How many decisions there are; not compared if ``None``.
+
+    Returns:
+        (batch, num_actions) bool.
+
+    Raises:
+        MissingMaskError: There is no mask, its shape is wrong, or a row allows nothing.
+    """
+    if action_masks is None:
+        raise MissingMaskError("action_masks: needed to choose an action; pass env.action_masks()")
+    masks = np.asarray(action_masks, dtype=bool)
+    if masks.ndim not in (1, 2) or masks.shape[-1] != num_actions:
+        raise MissingMaskError(f"action_masks: shape {masks.shape} is not (batch, {num_actions})")
+    masks = masks.reshape(-1, num_actions)
+    if num_rows is not None and len(masks) != num_rows:
+        raise MissingMaskError(f"action_masks: {len(masks)} rows for {num_rows} observations")
+    if not masks.any(axis=1).all():
+        row = int(masks.any(axis=1).argmin())
+        raise MissingMaskError(f"action_masks: row {row} allows nothing; is that episode over?")
+    return masks
+
+
 def _throw_table() -> torch.Tensor:
     """Return the throw of each code of counts; (6**6,) int64, 0 where there is none."""
     return torch.from_numpy(keep_of_code().astype(np.int64) - NUM_PARTIAL_KEEPS).clamp_(min=0)
@@ -234,6 +262,33 @@ class MaskedActorCriticPolicy(MaskableActorCriticPolicy):
         log_probs = masked_log_softmax(logits, masks)
         return values, log_probs.gather(1, actions.long()[:, None])[:, 0], masked_entropy(log_probs, masks)
 
+    def predict(
+        self,
+        observation: NDArray[Any] | dict[str, NDArray[Any]],
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[Any] | None = None,
+        deterministic: bool = False,
+        action_masks: NDArray[Any] | None = None,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """Return an allowed action for each observation; see the parent, which also answers without masks.
+
+        Args:
+            observation: (batch, size), or (size,) for a single one.
+            state: Passed through.
+            episode_start: Not used.
+            deterministic: Take the most probable action instead of drawing one.
+            action_masks: (batch, num_actions) bool, or (num_actions,).
+
+        Raises:
+            MissingMaskError: There is no mask, it does not fit, or a row of it allows nothing.
+        """
+        num_actions = int(self.action_space.n)  # type: ignore[attr-defined]
+        num_rows = None
+        if self.observation_space.shape and not isinstance(observation, dict):
+            num_rows = np.size(observation) // int(np.prod(self.observation_space.shape))
+        masks = required_masks(action_masks, num_actions, num_rows)
+        return super().predict(observation, state, episode_start, deterministic, masks)
+
     def get_distribution(
         self, obs: PyTorchObs, action_masks: NDArray[Any] | None = None
     ) -> MaskableDistribution:
@@ -353,10 +408,11 @@ class MaskedQPolicy(DQNPolicy):
         deterministic: bool = True,
         action_masks: NDArray[Any] | torch.Tensor | None = None,
     ) -> torch.Tensor:
-        if action_masks is None:
-            raise MissingMaskError("action_masks: needed to choose an action; pass env.action_masks()")
-        masks = torch.as_tensor(action_masks, dtype=torch.bool, device=self.device)
-        return masked_greedy(self.q_net(obs), masks.reshape(-1, int(self.action_space.n)))  # type: ignore[attr-defined]
+        if isinstance(action_masks, torch.Tensor):
+            action_masks = action_masks.cpu().numpy()
+        q_values = self.q_net(obs)
+        masks = required_masks(action_masks, q_values.shape[1], len(q_values))
+        return masked_greedy(q_values, torch.as_tensor(masks, device=self.device))
 
     def predict(
         self,
@@ -376,7 +432,7 @@ class MaskedQPolicy(DQNPolicy):
             action_masks: (batch, num_actions) bool, or (num_actions,).
 
         Raises:
-            MissingMaskError: There is no mask.
+            MissingMaskError: There is no mask, it does not fit, or a row of it allows nothing.
         """
         self.set_training_mode(False)
         tensor, is_batch = self.obs_to_tensor(observation)

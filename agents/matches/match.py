@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from openskill.models import PlackettLuce
 from tqdm import tqdm
 
-from agents.base import Agent, TableAgent
+from agents.base import Agent, TableAgent, ask_alone
 from agents.errors import AgentError
 from agents.evaluation.sampled import EVALUATION_SEED, confidence_interval
 from agents.players.seats import SeatAgent
@@ -20,6 +20,7 @@ from generala_env.envs.dealing import FirstSeat
 from generala_env.envs.games import TableGames
 from generala_env.envs.opponents import ask
 from generala_env.envs.outcomes import places
+from generala_env.rules.answers import checked_actions
 from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.variants import TieBreak
 
@@ -45,7 +46,6 @@ class MatchGames:
         was_tied: (D, R) bool, level on points when the last box was closed.
         had_playoff: (D, R) bool.
         starters: (D, R) int64, the agent that started.
-        illegal_actions: (n,) int64, actions outside the mask, replaced by the lowest legal one.
     """
 
     scores: NDArray[np.int64]
@@ -54,7 +54,6 @@ class MatchGames:
     was_tied: NDArray[np.bool_]
     had_playoff: NDArray[np.bool_]
     starters: NDArray[np.int64]
-    illegal_actions: NDArray[np.int64]
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -99,6 +98,7 @@ def play_match(
 
     Raises:
         AgentError: The agents play different rules.
+        AnswerError: An agent answers with an action that is not legal.
         ValueError: The variant does not allow that many players.
     """
     compiled = agents[0].compiled
@@ -119,7 +119,7 @@ def play_match(
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("scores", "won", "is_instant_win", "was_tied", "had_playoff", "starters")
     }
-    return MatchGames(**joined, illegal_actions=np.sum([part.illegal_actions for part in parts], axis=0))
+    return MatchGames(**joined)
 
 
 def _play_block(
@@ -136,7 +136,6 @@ def _play_block(
     rotations = np.tile(np.arange(num_players), len(deals))
     seeds = np.full(len(numbers), seed % 2**64, dtype=np.uint64)
     games = TableGames(compiled, num_players, seeds, numbers, first_player=first_player)
-    illegal = np.zeros(num_players, dtype=np.int64)
     finished = 0
     while True:
         rows = np.flatnonzero(~games.is_over)
@@ -153,10 +152,7 @@ def _play_block(
             asked = np.flatnonzero(mover == index)
             if not len(asked):
                 continue
-            chosen = ask_player(agent, games, rows[asked], masks[asked], deterministic=deterministic)
-            legal = masks[asked, chosen]
-            illegal[index] += int((~legal).sum())
-            actions[asked[legal]] = chosen[legal]
+            actions[asked] = ask_player(agent, games, rows[asked], masks[asked], deterministic=deterministic)
         games.step(rows, actions)
     seats = seats_of_agents(num_players)[rotations]
     shape = (len(deals), num_players)
@@ -168,7 +164,6 @@ def _play_block(
         games.was_tied.reshape(shape),
         games.is_playoff.reshape(shape),
         ((games.first + rotations) % num_players).reshape(shape),
-        illegal,
     )
 
 
@@ -183,11 +178,15 @@ def ask_player(
     """Ask an agent that is to move in some games for its actions, (rows,) int64.
 
     Agents that decide from the position itself are given it; the others their observations.
+
+    Raises:
+        AnswerError: An answer is not legal, or is no action.
     """
     if isinstance(agent, TableAgent):
-        return agent.act_on(games.turn_batch(rows), masks)
+        return ask_alone(agent, games.turn_batch(rows), masks)
     if isinstance(agent, SeatAgent):
-        return agent.act_on(games.table_batch(rows), masks)
+        batch = games.table_batch(rows)
+        return checked_actions(agent, agent.act_on(batch, masks.copy()), agent.compiled, batch.turn, masks)
     return ask(agent, games.table_batch(rows), masks, deterministic=deterministic)
 
 
@@ -224,7 +223,6 @@ def _table_report(games: MatchGames, labels: Sequence[str], tie_break: TieBreak)
                 "score": _mean(games.scores[:, :, index]),
                 "win_share_starting": float(shares[:, :, index][starts].mean()) if starts.any() else None,
                 "instant_wins": float((games.is_instant_win & alone).mean()),
-                "illegal_actions": int(games.illegal_actions[index]),
             }
         )
     is_draw = num_winners > 1
@@ -293,6 +291,7 @@ def compare_agents(
 
     Raises:
         AgentError: The agents play different rules.
+        AnswerError: An agent answers with an action that is not legal.
         ValueError: There are too few agents or games, or too many for the variant.
     """
     num_seats = len(agents) if num_seats is None else num_seats

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import Agent, TableAgent
+from agents.base import Agent, TableAgent, batched
 from generala_env.envs.observation import observation_layout
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.solver.solo import ActionValues
@@ -28,15 +28,16 @@ class RandomAgent(Agent):
         """Restart the draws; see ``Agent.reset``."""
         self._generator = np.random.default_rng(seed)
 
+    @batched
     def act(
         self, observations: NDArray[Any], action_masks: NDArray[Any], *, deterministic: bool = True
     ) -> NDArray[np.int64]:
         """Draw a legal action for every observation, also when asked to be deterministic."""
-        masks = np.asarray(action_masks, dtype=bool)
-        draws = np.where(masks, self._generator.random(masks.shape), -1.0)
+        draws = np.where(action_masks, self._generator.random(action_masks.shape), -1.0)
         actions: NDArray[np.int64] = draws.argmax(axis=1)
         return actions
 
+    @batched
     def action_probabilities(
         self, observations: NDArray[Any], action_masks: NDArray[Any]
     ) -> NDArray[np.float64]:

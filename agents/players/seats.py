@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.base import batched
 from agents.errors import AgentError
 from generala_env.envs.table_observation import TableBatch, TableLayout, table_layout
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
@@ -57,20 +58,21 @@ class SeatAgent(ABC):
         """The tables of the variant it plays."""
         return self.layout.compiled
 
+    @batched
     def act(
         self, observations: NDArray[Any], action_masks: NDArray[Any], *, deterministic: bool = True
     ) -> NDArray[np.int64]:
         """Choose an action for every observation.
 
         Args:
-            observations: (batch, layout.size) float32.
+            observations: (batch, layout.size) float32, or a single one; see ``batched``.
             action_masks: (batch, num_actions) bool, at least one true in each row.
             deterministic: Makes no difference: these agents do not sample.
 
         Returns:
             (batch,) int64, legal under the masks.
         """
-        return self.act_on(self.layout.decode(observations), np.asarray(action_masks, dtype=bool))
+        return self.act_on(self.layout.decode(observations), action_masks)
 
     def reset(self, seed: int | None = None) -> None:  # noqa: B027 - these agents draw nothing
         """Do nothing: these agents draw nothing."""

@@ -132,7 +132,6 @@ class Judge:
             "eval/optimality": optimality,
             # Both met the same dice, so the difference is steadier than either mean.
             "eval/lost_points": float((optimal.scores - games.scores).mean()),
-            "eval/illegal_actions": float(games.illegal_actions),
             "eval/instant_win_share": float(games.instant_wins.mean()),
         }
         for index, box in enumerate(self.compiled.variant.boxes):

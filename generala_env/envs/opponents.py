@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout
 from generala_env.envs.table_observation import TableBatch, TableLayout
+from generala_env.rules.answers import checked_actions
 from generala_env.rules.compiled import CompiledVariant
 
 NUM_PLAYERS = 2
@@ -128,8 +129,12 @@ def ask(
         deterministic: Take the agent's best actions instead of sampling.
 
     Returns:
-        (batch,) int64.
+        (batch,) int64, legal.
+
+    Raises:
+        AnswerError: An answer is not legal, or is no action.
     """
     layout = agent.layout
     observations = layout.encode(batch) if isinstance(layout, TableLayout) else layout.encode(batch.turn)
-    return np.asarray(agent.act(observations, masks, deterministic=deterministic), dtype=np.int64)
+    answer = agent.act(observations, masks.copy(), deterministic=deterministic)
+    return checked_actions(agent, answer, layout.compiled, batch.turn, masks)

@@ -146,8 +146,8 @@ def solve_policies(
         follows a policy does not take them. Playoffs are played optimally by both.
 
     Raises:
-        ValueError: The variant is not known, the cards do not fit together, or a policy's answers have a
-            wrong shape or are no probabilities.
+        ValueError: The variant is not known, or the cards do not fit together.
+        AnswerError: An answer of a policy is not legal, is none, or is another when asked for again.
     """
     compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
     by_card = [

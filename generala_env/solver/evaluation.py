@@ -38,7 +38,7 @@ from generala_env.rules.dice import (
     NUM_THROWS,
     THROWS_PER_TURN,
 )
-from generala_env.solver.policy_turns import STATES_AT_ONCE, Policy, answer_of, throw_dice, throws_at
+from generala_env.solver.policy_turns import STATES_AT_ONCE, AskedPolicy, Policy, throw_dice, throws_at
 from generala_env.solver.solo import ActionValues, SoloSolution, solve_solo
 
 MISTAKE_KINDS: Final = ("wrong_keep", "closed_early", "wrong_box", "rolled_on")
@@ -115,8 +115,6 @@ class ExactEvaluation:
         gravest: The decisions that cost most when they happen, among those that happen in at
             least one game of 10,000.
         num_states: How many decisions the policy was asked about.
-        num_illegal: How many of its answers were not legal; the lowest legal action was
-            played instead.
         card_visits: (C,) float64; the probability that play comes to each card.
         card_values: (C,) float64; points still to come on each card; NaN where play never comes.
     """
@@ -141,7 +139,6 @@ class ExactEvaluation:
     blunders: tuple[Blunder, ...]
     gravest: tuple[Blunder, ...]
     num_states: int
-    num_illegal: int
     card_visits: NDArray[np.float64]
     card_values: NDArray[np.float64]
 
@@ -505,7 +502,7 @@ class _Sweep:
         self, compiled: CompiledVariant, policy: Policy, solution: SoloSolution, num_blunders: int
     ) -> None:
         self.compiled = compiled
-        self.policy = policy
+        self.policy = AskedPolicy(policy, compiled)
         self.solution = solution
         self.tables = _tables_of(solution)
         self.throws = [throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
@@ -529,7 +526,6 @@ class _Sweep:
         self.blunders = _Leaders(num_blunders)
         self.gravest = _Leaders(num_blunders)
         self.num_states = 0
-        self.num_illegal = 0
 
     def play_chunk(self, cards: NDArray[np.int64], round_index: int) -> None:
         """Play a turn on each of the cards, which have equally many open boxes."""
@@ -569,9 +565,8 @@ class _Sweep:
                 throws.kept[place],
             )
             masks = compiled.action_masks(batch)
-            actions, probabilities, num_illegal = answer_of(self.policy, batch, masks)
+            actions, probabilities = self.policy.answer(batch, masks)
             self.num_states += len(masks)
-            self.num_illegal += num_illegal
             worst = _Worst(
                 np.empty(len(local), dtype=np.int64),
                 np.empty(len(local), dtype=np.int64),
@@ -692,8 +687,8 @@ def evaluate_policy(
 ) -> ExactEvaluation:
     """Evaluate a policy of the one-player game exactly.
 
-    The policy is asked once about every decision that its own play can meet; its answer must
-    depend on nothing but the decision.
+    The policy is asked about every decision that its own play can meet; its answer must depend on
+    nothing but the decision, and of every batch some are asked about again, see ``AskedPolicy``.
 
     Args:
         compiled: The tables of the variant.
@@ -704,7 +699,7 @@ def evaluate_policy(
         progress: The label of a progress bar; ``None`` shows none.
 
     Raises:
-        ValueError: The policy's answers have a wrong shape, or are no probabilities.
+        AnswerError: An answer of the policy is not legal, is none, or is another when asked for again.
     """
     solution = solve_solo(compiled, instant_win=instant_win)
     sweep = _Sweep(compiled, policy, solution, num_blunders)
@@ -744,7 +739,6 @@ def evaluate_policy(
         blunders=sweep.blunders.sorted(),
         gravest=sweep.gravest.sorted(),
         num_states=sweep.num_states,
-        num_illegal=sweep.num_illegal,
         card_visits=sweep.visits,
         card_values=values,
     )

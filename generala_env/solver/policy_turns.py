@@ -12,6 +12,14 @@ from tqdm import tqdm
 
 from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.answers import (
+    ROUNDING,
+    AnswerError,
+    checked_actions,
+    checked_probabilities,
+    decision_text,
+    name_of,
+)
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.rules.dice import (
     EMPTY_KEEP,
@@ -25,6 +33,15 @@ from generala_env.rules.dice import (
 
 STATES_AT_ONCE: Final = 32_768
 """How many decisions a policy is asked about in one call, about."""
+
+REPEATED_AT_ONCE: Final = 64
+"""How many decisions of every batch are asked about again."""
+
+MOST_MOVED_BY_ROUNDING: Final = 0.02
+"""The share of repeated answers that may be others in a batch of another size: near ties."""
+
+SAME_PROBABILITY: Final = 1e-2
+"""Probabilities as near as this are the same in batches of other sizes: low precision is not more exact."""
 
 Policy = Callable[[TurnBatch, NDArray[np.bool_]], NDArray[Any]]
 """From decisions and their masks, (batch, num_actions) bool, to actions, (batch,) integer, or to
@@ -83,40 +100,84 @@ def throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64], mass: NDArray
                 mass[row, throws.reached[entry]] += keep_mass[row, keep] * throws.probability[entry]
 
 
-def answer_of(
-    policy: Policy, batch: TurnBatch, masks: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """Ask a policy about a batch of decisions.
+class AskedPolicy:
+    """A policy while it is asked: its answers are checked, and some are asked for again.
 
-    Returns:
-        Actions (batch,) or probabilities (batch, num_actions), the other of them empty, and how many
-        answers were not legal; the lowest legal action takes their place.
-
-    Raises:
-        ValueError: The answers have a wrong shape, or are no probabilities.
+    What is computed from a policy holds only for one that is a function of the decision. So of every batch
+    a few decisions, in another order, are asked about twice more: the same call must give the same answer,
+    and the answer must be the one that the whole batch got.
     """
-    answer = np.asarray(policy(batch, masks))
-    rows = np.arange(len(masks))
-    lowest = masks.argmax(axis=1)
-    if answer.ndim == 1:
-        if answer.shape != rows.shape or not np.issubdtype(answer.dtype, np.integer):
-            raise ValueError(f"policy: {answer.dtype} of shape {answer.shape} are not ({len(rows)},) actions")
-        within = (answer >= 0) & (answer < masks.shape[1])
-        legal = within & masks[rows, np.where(within, answer, 0)]
-        actions = np.where(legal, answer, lowest).astype(np.int64)
-        return actions, np.empty((len(rows), 0)), int((~legal).sum())
-    if answer.shape != masks.shape:
-        raise ValueError(f"policy: probabilities of shape {answer.shape} are not {masks.shape}")
-    answer = answer.astype(np.float64)
-    total = answer.sum(axis=1, keepdims=True)
-    # Single precision and a soft-max over 40 actions stay far within this.
-    if not (answer >= 0).all() or not np.allclose(total, 1.0, atol=1e-3):
-        raise ValueError("policy: its answer is not made of probabilities: rows must sum to 1")
-    answer /= total
-    illegal = np.where(masks, 0.0, answer).sum(axis=1)
-    answer = np.where(masks, answer, 0.0)
-    answer[rows, lowest] += illegal
-    return np.empty(0, dtype=np.int64), answer, int((illegal > 0).sum())
+
+    def __init__(self, policy: Policy, compiled: CompiledVariant) -> None:
+        """Watch a policy.
+
+        Args:
+            policy: Who decides; called by its ``name`` or ``__name__`` where it is refused.
+            compiled: The tables of the variant.
+        """
+        self.policy = policy
+        self.compiled = compiled
+        self._order = np.random.default_rng(0)
+        self._num_repeated = 0
+        self._num_moved = 0
+
+    def answer(
+        self, batch: TurnBatch, masks: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Ask about a batch of decisions.
+
+        Args:
+            batch: The decisions.
+            masks: (batch, num_actions) bool.
+
+        Returns:
+            Actions (batch,) or probabilities (batch, num_actions), the other of them empty.
+
+        Raises:
+            AnswerError: An answer has a wrong shape, is no probability, is not legal, or is another when it
+                is asked for again.
+        """
+        answer = self._checked(batch, masks)
+        self._repeat(batch, masks, answer)
+        if answer.ndim == 1:
+            return answer, np.empty((len(masks), 0))
+        return np.empty(0, dtype=np.int64), answer
+
+    def _checked(self, batch: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[Any]:
+        answer = np.asarray(self.policy(batch, masks.copy()))
+        if answer.ndim == 1:
+            return checked_actions(self.policy, answer, self.compiled, batch, masks)
+        return checked_probabilities(self.policy, answer, self.compiled, batch, masks)
+
+    def _repeat(self, batch: TurnBatch, masks: NDArray[np.bool_], answer: NDArray[Any]) -> None:
+        rows = self._order.permutation(len(masks))[:REPEATED_AT_ONCE]
+        part = TurnBatch(*(column[rows] for column in batch))
+        first, second = (self._checked(part, masks[rows]) for _ in range(2))
+        changed = _differ(first, second, ROUNDING)
+        if changed.any():
+            raise self._refusal(part, int(changed.argmax()), "asked twice in the same way")
+        moved = _differ(answer[rows], first, SAME_PROBABILITY)
+        self._num_repeated += len(rows)
+        self._num_moved += int(moved.sum())
+        # Sums in single precision depend on the size of a batch, so that a near tie may fall either way.
+        if self._num_moved > MOST_MOVED_BY_ROUNDING * (self._num_repeated + 4 * REPEATED_AT_ONCE):
+            raise self._refusal(part, int(moved.argmax()), "asked in another batch")
+
+    def _refusal(self, batch: TurnBatch, row: int, how: str) -> AnswerError:
+        return AnswerError(
+            f"{name_of(self.policy)}: its answer must depend on nothing but the decision, and {how} it gave "
+            f"another one in {decision_text(self.compiled, batch, row)}; an agent that draws its actions is "
+            "evaluated by its action_probabilities (always_samples, or deterministic=False)"
+        )
+
+
+def _differ(first: NDArray[Any], second: NDArray[Any], within: float) -> NDArray[np.bool_]:
+    """Return which rows of two answers are not the same, probabilities within so much, (batch,) bool."""
+    if first.shape != second.shape:
+        return np.ones(len(first), dtype=bool)
+    if first.ndim == 1:
+        return np.asarray(first != second)
+    return np.asarray(np.abs(first - second).max(axis=1) > within)
 
 
 class TurnOutcomes(NamedTuple):
@@ -184,8 +245,9 @@ def turn_outcomes(
         progress: The label of a progress bar; ``None`` shows none.
 
     Raises:
-        ValueError: The policy's answers have a wrong shape, or are no probabilities.
+        AnswerError: An answer of the policy is not legal, or is none; see ``AskedPolicy.answer``.
     """
+    asked = AskedPolicy(policy, compiled)
     throws = [throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
     cards = np.flatnonzero(compiled.num_open > 0)
     at_once = max(1, states_at_once // max(len(one.throw) for one in throws))
@@ -215,7 +277,7 @@ def turn_outcomes(
                     at.served[place].astype(np.bool_),
                     at.kept[place],
                 )
-                actions, probabilities, _ = answer_of(policy, batch, compiled.action_masks(batch))
+                actions, probabilities = asked.answer(batch, compiled.action_masks(batch))
                 _follow(
                     local,
                     batch.throw,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agents.evaluation.exact import agent_policy
+from agents.evaluation.exact import AgentPolicy
 from agents.matches.match import compare_agents
 from agents.registry import make_agent
 from generala_env.rules.boxes import Box
@@ -76,7 +76,7 @@ def test_outcomes_of_turns_are_those_of_the_exact_evaluation(name: str, policy: 
     compiled = compile_variant(name)
     chosen = for_points(name) if policy == "points" else at_random
     outcomes = turn_outcomes(compiled, chosen)
-    evaluation = evaluate_policy(compiled, chosen)
+    evaluation = evaluate_policy(compiled, chosen, instant_win="perfect")
     visits, won = np.zeros(compiled.num_cards), 0.0
     visits[0] = 1.0
     values = np.zeros(compiled.num_cards)
@@ -149,7 +149,7 @@ def test_without_a_policy_it_is_the_solved_game(name: str) -> None:
 
 def test_a_match_is_as_exact_as_sampling_can_tell() -> None:
     name = "clasica_obligada"
-    policies = [agent_policy(make_agent(one, name, instant_win="play_on")) for one in ("optimal", "tips")]
+    policies = [AgentPolicy(make_agent(one, name, instant_win="play_on")) for one in ("optimal", "tips")]
     pair = solve_policies(name, *policies).first_player_value
     swapped = solve_policies(name, *policies[::-1]).first_player_value
     exact = (pair + 1.0 - swapped) / 2.0

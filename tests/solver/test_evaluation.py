@@ -12,9 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from generala_env.rules.actions import NUM_KEEP_ACTIONS, action_id, action_of
+from generala_env.rules.answers import AnswerError
 from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch, compile_variant
 from generala_env.rules.dice import keyed_uniforms
-from generala_env.rules.game import Game, GameState
+from generala_env.rules.game import Game, GameState, IllegalActionError
 from generala_env.rules.variants import PRESETS, get_variant
 from generala_env.solver.evaluation import (
     MISTAKE_KINDS,
@@ -24,6 +25,7 @@ from generala_env.solver.evaluation import (
     evaluate_optimal,
     evaluate_policy,
 )
+from generala_env.solver.policy_turns import turn_outcomes
 from generala_env.solver.solo import solve_solo
 
 SMALL = {
@@ -232,18 +234,74 @@ def test_priced_actions_are_those_of_the_solution(name: str) -> None:
     assert len(asked) == 12
 
 
-def test_illegal_answers_are_counted_and_replaced() -> None:
+def lowest_or_wrong(batch: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Play the lowest legal action, but on one póker of ones an action that is not there."""
+    return np.where(batch.throw == 1, 1000, masks.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("policy", "named"),
+    [
+        (lowest_or_wrong, r"lowest_or_wrong: action 1000 .*dice 1 1 1 1 2, throw 1, open .*; legal: \[0, "),
+        (lambda _, masks: (~masks).argmax(axis=1), r"action \d+ \((keep|close) .*\) is not legal"),
+        (lambda _, masks: np.full(masks.shape, 1 / masks.shape[1]), r"action \d+ \(.*\) is not legal"),
+    ],
+)
+def test_illegal_answers_are_refused_by_agent_decision_and_action(policy: Any, named: str) -> None:
     compiled = compile_variant(get_variant(SMALL["instant win, struck Generala"]))
-    lowest = evaluate_policy(compiled, lambda _, masks: masks.argmax(axis=1))
-    wrong = evaluate_policy(compiled, lambda _, masks: np.full(len(masks), 1000))
-    assert lowest.num_illegal == 0
-    assert wrong.num_illegal == wrong.num_states
-    assert wrong.expected_score == lowest.expected_score
-    share = 1 / compiled.num_actions
-    spread = evaluate_policy(compiled, lambda _, masks: np.full(masks.shape, share))
-    # Where everything is legal, nothing was wrong with the answer.
-    assert 0.9 * spread.num_states < spread.num_illegal < spread.num_states
+    with pytest.raises(IllegalActionError, match=named):
+        evaluate_policy(compiled, policy)
+    with pytest.raises(IllegalActionError, match=named):
+        turn_outcomes(compiled, policy)
+
+
+def test_what_masks_leave_is_played_and_rounding_is_taken_away() -> None:
+    compiled = compile_variant(get_variant(SMALL["instant win, struck Generala"]))
+    spread = evaluate_policy(compiled, lambda _, masks: masks / masks.sum(axis=1, keepdims=True))
+    rounded = evaluate_policy(
+        compiled, lambda _, masks: np.where(masks, 1 / masks.sum(axis=1, keepdims=True), 1e-9)
+    )
     check_sums(spread)
+    assert rounded.expected_score == pytest.approx(spread.expected_score, abs=1e-12)
+
+
+def _drawing(_: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    draws = np.random.default_rng().random(masks.shape)
+    return np.asarray(np.where(masks, draws, -1.0).argmax(axis=1))
+
+
+def _by_position(_: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Answer by the place in the batch: the same for the same batch, and no function of a decision."""
+    last = masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
+    return np.asarray(np.where(np.arange(len(masks)) % 2, masks.argmax(axis=1), last))
+
+
+class _Counting:
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, batch: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        self.calls += 1
+        shares = np.where(masks, 1 + (np.arange(masks.shape[1]) + self.calls) % 3, 0.0)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("policy", "named"),
+    [
+        (_drawing, "_drawing: .*asked twice.*throw 1"),
+        (_by_position, "_by_position: .*in another batch"),
+        (_Counting(), "counting: .*asked twice"),
+    ],
+)
+def test_policies_that_are_no_function_of_the_decision_are_refused(policy: Any, named: str) -> None:
+    compiled = compile_variant(get_variant(SMALL["instant win, struck Generala"]))
+    with pytest.raises(AnswerError, match=named):
+        evaluate_policy(compiled, policy)
+    with pytest.raises(AnswerError, match=named):
+        turn_outcomes(compiled, policy)
 
 
 @pytest.mark.parametrize(

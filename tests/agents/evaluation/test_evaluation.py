@@ -139,7 +139,6 @@ def test_a_long_simulation_of_a_network_agrees(variant: str, deterministic: bool
 def test_a_network_is_evaluated_exactly() -> None:
     agent = NetworkAgent(compile_variant("ruibal"), width=32)
     evaluation = exact_evaluation(agent)
-    assert evaluation.num_illegal == 0
     assert_agree(evaluation, evaluate_sampled(agent, 20_000, seed=9))
 
 

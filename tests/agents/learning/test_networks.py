@@ -100,6 +100,8 @@ def test_policy_obeys_masks(kind: Any) -> None:
         assert masks[rows, chosen].all()
         free, _, _ = policy(tensor, deterministic=deterministic)
         assert not masks[rows, free].all(), "the test needs weights that go wrong without a mask"
+    single, _ = policy.predict(observations[3], action_masks=masks[3].tolist(), deterministic=True)
+    assert single == policy.predict(observations, action_masks=masks, deterministic=True)[0][3]
     _, _, entropy = policy.evaluate_actions(tensor, actions, action_masks=masks)
     _, _, unmasked = policy.evaluate_actions(tensor, actions)
     assert not torch.allclose(entropy, unmasked)
@@ -153,6 +155,23 @@ def test_samples_follow_the_probabilities() -> None:
     shares = torch.bincount(draws, minlength=4) / 40_000
     np.testing.assert_allclose(shares, log_probs.exp()[0], atol=0.01)
     assert shares[2] == 0
+
+
+@pytest.mark.parametrize(
+    "kind", [MaskedActorCriticPolicy, MultisetKeepPolicy, MaskedQPolicy, MultisetKeepQPolicy]
+)
+def test_nothing_is_predicted_without_masks_that_fit(kind: Any) -> None:
+    env, observations, masks = batch_of_states()
+    policy = make_policy(kind, env)
+    masks[1] = False
+    for given, named in (
+        (None, "action_masks: needed"),
+        (masks, "row 1 allows nothing"),
+        (masks[2:], "rows for"),
+        (masks[:, :-1], "shape"),
+    ):
+        with pytest.raises(MissingMaskError, match=named):
+            policy.predict(observations, action_masks=given)
 
 
 @pytest.mark.parametrize("kind", [MaskedQPolicy, MultisetKeepQPolicy])

@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from agents.learning.fused import FusedUpdate, can_fuse
-from agents.learning.networks import masked_log_softmax
+from agents.learning.networks import MissingMaskError, masked_log_softmax
 from agents.learning.ppo import PPO
 from agents.learning.rollout import RolloutArrays
 from agents.learning.vec_env import GeneralaVecEnv
@@ -303,6 +303,13 @@ def test_learns_to_keep_sixes() -> None:
         observations, _, _, infos = check.step(actions)
         scores += [infos[index]["final_score"] for index in check.ended]
     assert np.mean(scores) > 12.1
+
+
+def test_predict_refuses_to_go_without_masks() -> None:
+    env = GeneralaVecEnv(4, "ruibal")
+    model = silent(PPO("MlpPolicy", env, **OPTIONS))
+    with pytest.raises(MissingMaskError, match="action_masks: needed"):
+        model.predict(env.reset())
 
 
 def test_export_is_read_by_sb3_contrib(tmp_path: Path) -> None:

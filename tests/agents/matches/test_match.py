@@ -21,12 +21,13 @@ from agents.registry import make_agent
 from generala_env import table_v0
 from generala_env.envs.dealing import DealtGame
 from generala_env.envs.duel import GeneralaDuelEnv
+from generala_env.envs.duel_vector import GeneralaDuelVectorEnv
 from generala_env.envs.games import TableGames
 from generala_env.envs.opponents import ask
 from generala_env.envs.table_observation import table_batch
 from generala_env.rules import get_variant
 from generala_env.rules.compiled import compile_variant
-from generala_env.rules.game import GameState
+from generala_env.rules.game import GameState, IllegalActionError
 from generala_env.rules.variants import PRESETS
 
 FIELDS = {2: ("tips", "race"), 3: ("turn_greedy", "race", "tips")}
@@ -195,18 +196,24 @@ class Stubborn:
         return np.asarray((~np.asarray(action_masks, dtype=bool)).argmax(axis=1))
 
 
-def test_illegal_actions_are_replaced_and_counted() -> None:
-    agents: Any = [Stubborn("ruibal"), make_agent("turn_greedy", "ruibal")]
-    match = play_match(agents, 10)
-    assert match.illegal_actions[0] > 100
-    assert match.illegal_actions[1] == 0
+def test_an_illegal_action_ends_the_match_with_agent_decision_and_action() -> None:
+    stubborn: Any = Stubborn("ruibal")
+    named = r"stubborn: action \d+ \(.*\) is not legal in ruibal, dice .*, throw 1, open .*; legal: "
+    with pytest.raises(IllegalActionError, match=named):
+        play_match([stubborn, make_agent("turn_greedy", "ruibal")], 10)
+    env = GeneralaDuelEnv("ruibal", opponent=stubborn, seat=1)
+    with pytest.raises(IllegalActionError, match=named):
+        env.reset(seed=0)
+    envs = GeneralaDuelVectorEnv(2, "ruibal", opponent=stubborn, seat=1)
+    with pytest.raises(IllegalActionError, match=named):
+        envs.reset(seed=0)
 
 
 def test_places_rank_the_field_and_ratings_follow_them() -> None:
     scores = np.array([[[10, 20, 30]] * 3] * 60)
     won = scores == 30
     flags = np.zeros((60, 3), dtype=bool)
-    games = MatchGames(scores, won, flags, flags, flags, np.zeros((60, 3), dtype=int), np.zeros(3, dtype=int))
+    games = MatchGames(scores, won, flags, flags, flags, np.zeros((60, 3), dtype=int))
     assert games.places[0, 0].tolist() == [2, 1, 0]
     ratings = rate([((0, 1, 2), games)], 3)
     assert ratings[0][0] < ratings[1][0] < ratings[2][0]
