@@ -520,10 +520,28 @@ def start(effort: Effort) -> Section:
     return section
 
 
+def pictures(effort: Effort) -> Section:
+    """One picture of a game in progress, beside Gymnasium's own pictures."""
+    section = Section()
+    cart_pole = "Gymnasium CartPole-v1"
+    if section.peer("pygame"):
+        made = gym.make("CartPole-v1", render_mode="rgb_array")
+        made.reset(seed=0)
+        section.add(cart_pole, seconds_of(made.render, effort), "s")
+    if section.peer("PIL"):
+        for size in (320, 480, 1200):
+            env = GeneralaEnv("doble", render_mode="rgb_array", render_size=size)
+            env.reset(seed=0)
+            env.step(31)
+            section.add(f"board {size} pixels wide", seconds_of(env.render, effort), "s", cart_pole)
+    return section
+
+
 SECTIONS: Final[dict[str, Callable[[Effort], Section]]] = {
     "start": start,
     "environment": environment,
     "batched": batched,
+    "pictures": pictures,
     "training": training,
     "load": load,
     "solver": solver,

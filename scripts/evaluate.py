@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,11 +21,9 @@ from agents.cli import (
     add_json_argument,
     add_seed_argument,
     add_variant_arguments,
-    instant_win_from,
     positive_int,
     print_json,
     run_command,
-    variant_from,
 )
 from agents.errors import UsageError
 from agents.evaluation.exact import exact_evaluation, exact_summary
@@ -38,9 +36,8 @@ from agents.evaluation.sampled import (
     sampled_summary,
 )
 from agents.registry import agent_names, make_agent
-from agents.runs.folder import RunRules, read_rules
-from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
-from generala_env.rules.variants import DEFAULT_VARIANT
+from agents.runs.folder import RunRules
+from agents.runs.rules import rules_to_play
 from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
 
 
@@ -91,28 +88,6 @@ def build_parser() -> argparse.ArgumentParser:
     add_face_arguments(parser)
     add_json_argument(parser)
     return parser
-
-
-def _rules_of(path: Path) -> RunRules:
-    """Return the game that a run folder, or an agent in a file, was trained on."""
-    if path.is_dir():
-        return read_rules(path)
-    from agents.saving.agent_files import read_agent
-
-    blueprint, _ = read_agent(path)
-    return RunRules(blueprint.variant, cast(InstantWin, blueprint.instant_win))
-
-
-def _rules(arguments: argparse.Namespace) -> RunRules:
-    """Return the game to play: as given, else that of the first run folder, else the default."""
-    run: RunRules | None = None
-    if arguments.variant is None:
-        paths = [Path(agent) for agent in arguments.agents if agent not in agent_names()]
-        run = next((_rules_of(path) for path in paths if path.exists()), None)
-    base = run.variant if run is not None else arguments.variant or DEFAULT_VARIANT
-    otherwise = run.instant_win if run is not None else DEFAULT_INSTANT_WIN
-    instant_win = instant_win_from(arguments.instant_win, otherwise)
-    return RunRules(variant_from(base, arguments.overrides), instant_win)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -298,7 +273,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     arguments = build_parser().parse_args(argv)
     _check(arguments)
-    rules = _rules(arguments)
+    rules = rules_to_play(arguments.agents, arguments.variant, arguments.overrides, arguments.instant_win)
     # All are made before the first plays, so that a mistake in the last costs no time.
     made = [
         make_agent(spec, rules.variant, instant_win=rules.instant_win, seed=arguments.seed)

@@ -635,6 +635,33 @@ def render_picture(
     return draw_board(board, dice=dice, size=size, theme=theme)
 
 
+def with_caption(frame: Frame, lines: Sequence[tuple[str, str]], *, theme: str = "light") -> Frame:
+    """Put lines of text below a picture.
+
+    Args:
+        frame: A picture of that theme.
+        lines: Each text, and what it is: ``text``, ``muted``, ``pays`` or ``strikes``.
+        theme: ``light`` or ``dark``.
+
+    Returns:
+        (higher, width, 3) uint8, a new array of even height.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: pillow is not installed.
+    """
+    require_pillow()
+    height, width, _ = frame.shape
+    colours, scale, line = THEMES[theme], width / WIDTH, 17.0
+    below = 2 * math.ceil((len(lines) * line + _MARGIN) * scale / 2) + height % 2
+    strip = Image.new("RGB", (width, below), colours.page)
+    pen = _Pen(strip, colours, scale)
+    for index, (text, kind) in enumerate(lines):
+        colour: Colour = getattr(colours, kind)
+        room = WIDTH - 2 * _MARGIN - 4
+        pen.fitted(_MARGIN + 2, (index + 0.5) * line, _capital(text), 12, room, colour)
+    return np.concatenate((frame, np.asarray(strip)))
+
+
 def picture_grid(frames: Sequence[Frame], *, columns: int | None = None, gap: int = 0) -> Frame:
     """Put pictures of one shape side by side and below each other, as for a batch of environments.
 
