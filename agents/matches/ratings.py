@@ -65,7 +65,8 @@ class Ratings:
         """
         if self.covariance is None:
             return None
-        error = float(np.sqrt(max(weights @ self.covariance @ weights, 0.0)))
+        variance = float(weights @ self.covariance @ weights)
+        error = math.sqrt(max(variance, 0.0))
         half = float(stats.t.ppf((1 + confidence) / 2, self.num_deals - 1)) * error
         middle = float(weights @ self.values)
         return (middle - half, middle + half)
