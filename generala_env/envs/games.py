@@ -93,7 +93,6 @@ class TableGames:
         self.num_players = num_players
         self._first_player = first_player
         self._playoff = playoff_tables(compiled.variant)
-        self._is_bonus_taken = np.array([status.is_bonus_taken for status in compiled.statuses])
         games = len(seeds)
         shape = (games, num_players)
         self._seeds = np.array(seeds, dtype=np.uint64)
@@ -311,12 +310,11 @@ class TableGames:
         seats = self.current[closers]
         cards = self.card[closers, seats]
         where = (boxes, self.served(closers).astype(np.intp), self.throw[closers])
-        status = self.compiled.card_status
         paid = self.compiled.closing_points(cards, *where)
         self.score[closers, seats] += paid
         self.card[closers, seats] = after = self.compiled.next_card(cards, *where)
-        takes_bonus = self._is_bonus_taken[status[after]] & ~self._is_bonus_taken[status[cards]]
-        bonus = takes_bonus * self.compiled.variant.doble.points
+        status = self.compiled.card_status
+        bonus = self.compiled.bonus[status[cards], status[after]]
         self.bonus[closers, seats] += bonus
         self.sheet[closers, seats, boxes] = paid - bonus
         self.last_box[closers, seats] = boxes

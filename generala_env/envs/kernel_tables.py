@@ -124,8 +124,6 @@ def make_tables(
         wins_at_once: Whether a served Generala that wins ends the game.
     """
     rolled, union = _throw_tables()
-    has_bonus = np.array([status.is_bonus_taken for status in compiled.statuses])
-    bonus = np.where(~has_bonus[:, None] & has_bonus, compiled.variant.doble.points, 0)
     cards, rows, keeps = compiled.tables, row_tables(layout), keep_rows(compiled, canonical_keeps)
     boxes = np.arange(compiled.num_boxes)
     return Tables(
@@ -141,7 +139,7 @@ def make_tables(
         card_index=cards.card_index,
         points=cards.points,
         next_status=cards.next_status,
-        bonus=bonus.astype(np.int32),
+        bonus=compiled.bonus,
         keep_rows=np.pad(keeps.reshape(-1, NUM_KEEP_ACTIONS), ((0, 0), (0, KEEP_ROW - NUM_KEEP_ACTIONS))),
         close_rows=cards.closable.astype(np.int8),
         turn_rows=rows.turn,

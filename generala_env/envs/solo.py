@@ -406,9 +406,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         where = (before, box, int(self._served), self._throw)
         points = compiled.points.item(where)
         after = compiled.next_status.item(where)
-        bonus = 0
-        if compiled.statuses[after].is_bonus_taken and not compiled.statuses[before].is_bonus_taken:
-            bonus = self.variant.doble.points
+        bonus = compiled.bonus.item(before, after)
         self._sheet[box] = points - bonus
         self._last_box = box
         self._bonus += bonus

@@ -196,6 +196,13 @@ class CompiledVariant:
             successor=_frozen(successor.astype(np.int32)),
         )
 
+    @cached_property
+    def bonus(self) -> NDArray[np.int32]:
+        """(S, S) int32: the Doble bonus that going from one status to another pays."""
+        is_taken = np.array([status.is_bonus_taken for status in self.statuses])
+        takes = ~is_taken[:, None] & is_taken
+        return _frozen(np.where(takes, self.variant.doble.points, 0).astype(np.int32))
+
     def index_of(self, card: Card) -> int:
         """Return the index of a card.
 
