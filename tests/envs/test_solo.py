@@ -444,7 +444,7 @@ def test_plays_as_the_engine_on_the_same_dice(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["clasica", "doble_fija"])
 def test_play_goes_on_alike_from_a_position_that_was_set(name: str) -> None:
-    played, laid = GeneralaEnv(name), GeneralaEnv(name)
+    played, laid = (GeneralaEnv(name, instant_win="perfect") for _ in range(2))
     rng = np.random.default_rng(3)
     for seed in range(4):
         played.reset(seed=seed)
@@ -463,7 +463,7 @@ def test_play_goes_on_alike_from_a_position_that_was_set(name: str) -> None:
 
 
 def test_a_served_generala_laid_on_the_table_offers_the_action_that_ends_the_game() -> None:
-    env = GeneralaEnv("clasica")
+    env = GeneralaEnv("clasica", instant_win="perfect")
     put(env, (4, 4, 4, 4, 4))
     assert env.action_masks().sum() == 1
     _, reward, terminated, _, info = env.step(int(env.action_masks().argmax()))
