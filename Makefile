@@ -13,7 +13,7 @@ check test-slow: export MKL_NUM_THREADS := 1
 check test-slow: export OPENBLAS_NUM_THREADS := 1
 check test-slow: export NUMBA_NUM_THREADS := 1
 
-.PHONY: help setup train test check test-slow benchmark clean
+.PHONY: help setup train test check test-slow docs benchmark clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Making $(VENV) from constraints.txt (a few minutes)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install -c constraints.txt torch==2.13.0 setuptools
-	@$(PIP) install -c constraints.txt --no-build-isolation -e ".[train,render,dev]"
+	@$(PIP) install -c constraints.txt --no-build-isolation -e ".[train,render,dev,docs]"
 	@touch $@
 
 train: $(STAMP) ## train PPO with configs/ppo.yaml
@@ -46,9 +46,13 @@ check: $(STAMP) ## lint, format, types, import contracts and the fast tests
 test-slow: $(STAMP) ## the tests that take minutes
 	$(PYTEST) -m slow --timeout 1800
 
+docs: $(STAMP) ## write into the pages what they take from the code, and build the site into site/
+	$(VENV)/bin/cog --verbosity 1 -I docs -p "import from_code" -r docs/*.md
+	$(PY) -m mkdocs build --clean --quiet
+
 benchmark: $(STAMP) ## measure the speed of environments and solvers
 	$(PY) scripts/benchmark.py
 
 clean: ## remove .venv, caches and build products; runs/ stays
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find generala_env agents scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -192,7 +192,7 @@ def _play_block(
             kept[rows[keeps]] = KEEP_OF_MASK[throw[keeps], actions[keeps]]
             closers, box = rows[~keeps], actions[~keeps] - NUM_KEEP_ACTIONS
             where = (box, served[~keeps].astype(int), throw[~keeps])
-            paid = compiled.closing_points(card[closers], *where)
+            paid = compiled.points[compiled.card_status[card[closers]], *where]
             box_points[closers, box] = paid
             struck[closers, box] = paid == 0
             card[closers] = compiled.next_card(card[closers], *where)

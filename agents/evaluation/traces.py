@@ -88,8 +88,9 @@ def trace_game(
         lost = float(action_regrets(solution, batch, masks, actions)[0])
         gained = 0.0
         if actions[0] >= NUM_KEEP_ACTIONS:
-            where = (batch.card, actions - NUM_KEEP_ACTIONS, batch.served.astype(np.intp), batch.throw)
-            gained = float(agent.compiled.closing_points(*where)[0])
+            status = agent.compiled.card_status[batch.card[0]]
+            box = actions[0] - NUM_KEEP_ACTIONS
+            gained = float(agent.compiled.points[status, box, int(batch.served[0]), batch.throw[0]])
         score = gained + (decisions[-1].score if decisions else 0.0)
         decisions.append(
             Decision(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout, keep_rows, observation_layout, row_tables
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
-from generala_env.envs.positions import Position, game_state, position_of
 from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import (
@@ -28,13 +27,14 @@ from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
     KEEP_OF_MASK,
+    KEEPS,
     NUM_ORDERED_THROWS,
     NUM_THROWS,
     THROWS,
     THROWS_PER_TURN,
     next_throw_table,
 )
-from generala_env.rules.game import GameState, IllegalActionError
+from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant, get_variant
 
 IllegalAction = Literal["raise", "penalty", "terminate"]
@@ -132,51 +132,52 @@ def _tables(compiled: CompiledVariant, layout: ObservationLayout, canonical_keep
 class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     """Fill a Generala card alone.
 
-    ## Game
+    ## Description
     Five dice, up to three throws a turn. After each throw the player closes a box of the
     card with the dice on the table or, after the first two, keeps some dice and throws the
-    rest. Each box is closed once; the episode ends when the card is full, or at once with a
-    served Generala where the variant says that it wins.
+    rest. Each box is closed once. Which boxes there are and what they pay is the variant's.
 
-    ## Actions
+    ## Action Space
     ``Discrete(31 + boxes)``. Ids 0 to 30 keep the dice whose bit is set in the id, of the
     five in ascending order (bit 0 is the lowest die); id ``31 + i`` closes box ``i``. Masks
     that keep equal dice are one decision: only the lowest id is offered, unless
     ``canonical_keeps=False``.
 
-    ## Masks
     ``action_masks()`` returns bool ``(n_actions,)``; ``info["action_mask"]`` is an int8 copy,
     fresh at each step. Both are all zeros once the episode is over.
 
-    ## Observations
-    A float32 vector in [0, 1] made of blocks; ``env.unwrapped.layout.table()`` prints which
-    block is where, and ``observation_blocks`` chooses them.
+    ## Observation Space
+    A float32 vector in [0, 1] made of named blocks; ``env.unwrapped.layout.table()`` prints
+    which block is where, and ``observation_blocks`` chooses them.
+
+    ## Starting State
+    An empty card, and the first throw on the table. Each throw takes one uniform draw of
+    ``np_random``, and nothing else does: the same seed and actions give the same episode.
 
     ## Rewards
     The points of the closing action, 0.0 for a keep, and on an instant win what
     ``instant_win`` says on top. The sum of rewards is the final score, so train with
     ``gamma=1``.
 
-    ## Instant win
-    By default, ``"play_on"``, nothing is won at once: the throw is an ordinary served one. With
-    ``"perfect"`` or a number, a throw that wins ends the episode within the step that made it. If
-    the very first throw of an episode wins, there is no step to end: the environment then offers
-    a single action, which ends the episode and pays the win.
+    ## Episode End
+    ``terminated`` when the card is full, or when a served Generala wins at once; never
+    ``truncated``. The last observation shows the last dice and the final card.
 
-    ## Episode end
-    ``terminated`` when the card is full or the game is won; never ``truncated``. The last
-    observation shows the last dice and the final card.
+    By default, ``instant_win="play_on"``, nothing is won at once: the throw is an ordinary served
+    one. With ``"perfect"`` or a number, and where the variant says so, a throw that wins ends the
+    episode within the step that made it. If the very first throw of an episode wins, there is no
+    step to end: the environment then offers a single action, which ends the episode and pays the
+    win.
 
-    ## Info
+    ## Information
     ``action_mask``, ``dice`` (five ascending ints), ``throw`` (1 to 3), ``served``,
     ``open_boxes`` (names), ``score``; at the end ``instant_win`` and ``final_score``; after an
     illegal action that did not raise, ``illegal_action`` with its id.
 
-    ## Seeding
-    One uniform draw of ``np_random`` per throw and nothing else: the same seed and actions
-    give the same episode.
+    ## Arguments
+    Those of ``__init__``; ``gym.make`` passes them on by name.
 
-    ## Version history
+    ## Version History
     * v0: first version.
     """
 
@@ -272,44 +273,19 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     @property
     def state(self) -> GameState:
         """The position as the engine and the solvers know it."""
-        position = Position(
-            self._card,
-            self._throw,
-            self._throw_number,
-            self._served,
-            self._kept,
-            self._is_over,
-            self._is_won,
-            self._bonus,
+        card = self.compiled.card(self._card)
+        turn = Turn(self._throw_number, THROWS[self._throw], KEEPS[self._kept])
+        player = Player(card, tuple(self._sheet), self._bonus)
+        closed = self.compiled.num_boxes - card.num_open
+        return GameState(
+            Phase.OVER if self._is_over or self._is_won else Phase.TURNS,
+            (player,),
+            first_player=0,
+            round=min(closed + 1, self.compiled.num_boxes),
+            turn=turn,
+            winners=(0,) if self._is_over or self._is_won else (),
+            is_instant_win=self._is_won,
         )
-        return game_state(self.compiled, position, self._sheet)
-
-    def set_state(self, state: GameState) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Lay a position on the table and go on from it; the generator goes on as it was.
-
-        The score is what the sheet shows, and the win if the game was won at once. A game that is over
-        offers no action; a decision whose throw has won offers the one action that ends the game.
-
-        Args:
-            state: A position of a game played alone: a decision, or the end.
-
-        Returns:
-            Observation and ``info``, as ``reset`` does.
-
-        Raises:
-            ValueError: The environment cannot be in that position; nothing has changed.
-        """
-        wins_at_once = self.instant_win_points is not None
-        position = position_of(self.compiled, state, wins_at_once=wins_at_once)
-        self._card, self._throw, self._throw_number = position.card, position.throw, position.throw_number
-        self._served, self._kept = bool(position.served), position.kept
-        self._is_over, self._is_won = bool(position.is_over), bool(position.is_won)
-        self._sheet, self._bonus = list(state.players[0].sheet), position.bonus
-        self._score = float(state.players[0].score)
-        if self._is_over and self._is_won:
-            self._score += self.instant_win_points or 0.0
-        self._update_mask()
-        return self._observe(), self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (n_actions,) bool, all false at the end."""
@@ -406,7 +382,9 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         where = (before, box, int(self._served), self._throw)
         points = compiled.points.item(where)
         after = compiled.next_status.item(where)
-        bonus = compiled.bonus.item(before, after)
+        bonus = 0
+        if compiled.statuses[after].is_bonus_taken and not compiled.statuses[before].is_bonus_taken:
+            bonus = self.variant.doble.points
         self._sheet[box] = points - bonus
         self._last_box = box
         self._bonus += bonus
