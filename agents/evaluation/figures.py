@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from agents.evaluation.exact import optimal_evaluation
+from agents.evaluation.report_text import number, texts
 from generala_env.files import replacing
-from generala_env.rules.names import Language, box_name
+from generala_env.rules.names import DiceSkin, Language, box_name, word
 from generala_env.solver.evaluation import ExactEvaluation
 
 NEGLIGIBLE_SHARE: Final = 1e-4
@@ -57,9 +58,9 @@ def style_of(number: int) -> Style:
     return STYLES[number % len(STYLES)]
 
 
-def wrapped(label: str) -> str:
-    """Break a long label into lines."""
-    return textwrap.fill(label, LABEL_WIDTH, break_long_words=False)
+def wrapped(label: str, width: int = LABEL_WIDTH) -> str:
+    """Break a long label into lines of about so many letters."""
+    return textwrap.fill(label, width, break_long_words=False)
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
@@ -89,38 +90,102 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     return written
 
 
-def score_distribution_figure(evaluation: ExactEvaluation, *, name: str = "agent") -> Figure:
-    """Draw the distribution of final scores against that of optimal play.
+def score_distribution_figure(
+    evaluations: Mapping[str, ExactEvaluation], *, language: Language = Language.EN
+) -> Figure:
+    """Draw the distributions of final scores against that of optimal play.
 
     Args:
-        evaluation: The agent's evaluation.
-        name: The agent's name in the legend.
+        evaluations: Of the same game, by the agents' names.
+        language: The language of what is written.
     """
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    say = texts(language)
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    optimal = optimal_evaluation(evaluation)
+    first = next(iter(evaluations.values()))
+    shown = {say["optimum"]: optimal_evaluation(first), **evaluations}
     width = 5.0
-    top = max(float(evaluation.scores.max()), float(optimal.scores.max()))
+    top = max(float(result.scores.max()) for result in shown.values())
     # Only a penalty for winning makes scores below 0.
-    bottom = min(0.0, float(evaluation.scores.min()), float(optimal.scores.min()))
+    bottom = min(0.0, *(float(result.scores.min()) for result in shown.values()))
     edges = np.append(np.arange(bottom, top + width, width), top + 2 * width)
     last = 0.0
-    for label, colour, result in (("optimum", "0.6", optimal), (name, "C0", evaluation)):
+    for number_of, (label, result) in enumerate(shown.items()):
         shares, _ = np.histogram(result.scores, edges, weights=result.score_probabilities)
         last = max(last, float(edges[1:][shares > NEGLIGIBLE_SHARE].max(initial=0.0)))
+        style = style_of(number_of - 1)
+        legend = say["mean_of"].format(
+            agent=label,
+            mean=number(result.expected_score, language),
+            std=number(result.std_score, language, 1),
+        )
         axes.stairs(
             100 * shares,
             edges,
-            fill=label == "optimum",
-            color=colour,
-            linewidth=1.5,
-            label=f"{label}: mean {result.expected_score:.2f}, s.d. {result.std_score:.1f}",
+            fill=number_of == 0,
+            color="0.8" if number_of == 0 else style.colour,
+            linestyle="-" if number_of == 0 else style.dashes,
+            linewidth=1.6,
+            label=wrapped(legend, 48),
         )
     axes.set_xlim(bottom, last)
-    axes.set_xlabel("final score (points)")
-    axes.set_ylabel(f"games (%, bins of {width:g} points)")
-    axes.set_title(f"{evaluation.compiled.variant.name}: {100 * evaluation.optimality:.2f} % of the optimum")
-    axes.legend()
+    axes.set_xlabel(say["score_axis"])
+    axes.set_ylabel(say["games_axis"])
+    axes.set_title(f"{first.compiled.variant.name}: {say['distribution'].lower()}")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=3.5)
+    return figure
+
+
+def regret_bars_figure(
+    evaluations: Mapping[str, ExactEvaluation],
+    *,
+    language: Language = Language.EN,
+    skin: DiceSkin = DiceSkin.STANDARD,
+) -> Figure:
+    """Draw the points lost to optimal play, by throw and by the box that ended the turn.
+
+    Args:
+        evaluations: Of the same game, by the agents' names.
+        language: The language of what is written.
+        skin: What the dice show, which names the boxes.
+    """
+    say = texts(language)
+    variant = next(iter(evaluations.values())).compiled.variant
+    boxes = [box_name(box, language, skin) for box in variant.boxes]
+    throws = [f"{word('throw', language)} {count}" for count in (1, 2, 3)]
+    thickness = 0.8 / len(evaluations)
+    height = 1.8 + (len(boxes) + 3) * max(0.3, 0.16 * len(evaluations))
+    figure = Figure(figsize=(8, height), layout="constrained")
+    parts = figure.subplots(2, 1, height_ratios=(3, len(boxes)))
+    for axes, labels, title in (
+        (parts[0], throws, say["by_throw"]),
+        (parts[1], boxes, say["by_box"]),
+    ):
+        for position, (name, evaluation) in enumerate(evaluations.items()):
+            lost = (
+                evaluation.regret_by_throw
+                if axes is parts[0]
+                else evaluation.regret_by_box[: len(boxes)].sum(axis=1)
+            )
+            style = style_of(position)
+            axes.barh(
+                np.arange(len(labels)) + thickness * (position + 0.5) - 0.4,
+                lost,
+                thickness,
+                color=style.colour,
+                hatch=style.hatch,
+                edgecolor="white",
+                linewidth=0,
+                label=wrapped(f"{name}: {number(evaluation.regret, language, 3)}"),
+            )
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set_ylim(len(labels) - 0.5, -0.5)
+        axes.set_title(title, loc="left")
+        axes.grid(axis="x", alpha=0.3)
+    parts[1].set_xlabel(say["lost_axis"])
+    figure.suptitle(f"{variant.name}: {say['where_lost'].lower()}")
+    handles, labels = parts[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -147,7 +212,7 @@ def regret_figure(evaluation: ExactEvaluation, *, language: Language | str = Lan
 def exact_figures(evaluation: ExactEvaluation, *, name: str = "agent") -> dict[str, Figure]:
     """Return the figures of a training curve, by TensorBoard tag."""
     return {
-        "figures/score_distribution": score_distribution_figure(evaluation, name=name),
+        "figures/score_distribution": score_distribution_figure({name: evaluation}),
         "figures/regret_by_box_and_round": regret_figure(evaluation),
     }
 
@@ -188,8 +253,8 @@ def learning_curves_figure(
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     settled, all_of_it = list[float](), list[float]()
-    for number, (label, line) in enumerate(curves.items()):
-        style = style_of(number)
+    for position, (label, line) in enumerate(curves.items()):
+        style = style_of(position)
         axes.plot(
             line.over,
             line.middle,

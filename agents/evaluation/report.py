@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agents.base import Agent
 from agents.evaluation.exact import optimal_evaluation
-from agents.evaluation.report_text import texts
+from agents.evaluation.report_text import number, texts
 from agents.evaluation.sampled import EVALUATION_SEED
 from agents.evaluation.traces import GameTrace, trace_game
 from generala_env import __version__
@@ -78,11 +78,7 @@ class _Wording:
 
     def number(self, value: float, digits: int = 2, *, sign: bool = False) -> str:
         """Format a number: decimal comma in Spanish and Portuguese, no minus zero."""
-        rounded = round(float(value), digits) + 0.0
-        text = f"{rounded:{'+' if sign else ''},.{digits}f}"
-        if self.language is not Language.EN:
-            text = text.translate(str.maketrans(",.", ".,"))
-        return text.replace("-", "\N{MINUS SIGN}")
+        return number(value, self.language, digits, sign=sign)
 
     def percent(self, value: float, digits: int = 1) -> str:
         return f"{self.number(100 * value, digits)} %"

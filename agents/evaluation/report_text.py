@@ -134,6 +134,26 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
         "agent that samples its moves",
     ),
     "games_axis": ("% de las partidas", "% das partidas", "% of games"),
+    "keeps_of": (
+        "{agent} y el óptimo, {throw} {number}; libres: {boxes}",
+        "{agent} e o ótimo, {throw} {number}; livres: {boxes}",
+        "{agent} and the optimum, {throw} {number}; open: {boxes}",
+    ),
+    "keeps_key": (
+        "Dado oscuro: se guarda; claro: se vuelve a tirar. Un nombre: se anota ese casillero. "
+        "Con marco: pierde esos puntos, en {differ} de {throws} tiros.",
+        "Dado escuro: guarda-se; claro: lança-se de novo. Um nome: marca-se essa casa. "
+        "Com moldura: perde esses pontos, em {differ} de {throws} lançamentos.",
+        "Dark dice are kept, light ones thrown again. A name: that box is closed. "
+        "Framed: loses those points, on {differ} of {throws} throws.",
+    ),
+    "lost_axis": ("puntos perdidos por partida", "pontos perdidos por partida", "points lost per game"),
+    "mean_of": (
+        "{agent}: media {mean}, desvío {std}",
+        "{agent}: média {mean}, desvio {std}",
+        "{agent}: mean {mean}, s.d. {std}",
+    ),
+    "all_boxes": ("todos", "todas", "all"),
     "score_axis": ("puntaje final", "pontuação final", "final score"),
 }
 """Sentences in Spanish, Portuguese and English, in the order of ``Language``."""
@@ -143,3 +163,12 @@ def texts(language: Language) -> dict[str, str]:
     """Return every text of a report in one language."""
     position = list(Language).index(language)
     return {key: versions[position] for key, versions in _TEXTS.items()}
+
+
+def number(value: float, language: Language, digits: int = 2, *, sign: bool = False) -> str:
+    """Format a number: decimal comma in Spanish and Portuguese, no minus zero."""
+    rounded = round(float(value), digits) + 0.0
+    text = f"{rounded:{'+' if sign else ''},.{digits}f}"
+    if language is not Language.EN:
+        text = text.translate(str.maketrans(",.", ".,"))
+    return text.replace("-", "\N{MINUS SIGN}")
