@@ -166,7 +166,7 @@ class Agent(ABC):
         """Restart whatever the agent draws from, with a seed; ``None`` draws afresh."""
 
 
-class TableAgent(Agent):
+class StateAgent(Agent):
     """An agent that decides from the state itself, read back from the observation."""
 
     def __init__(self, name: str, compiled: CompiledVariant, layout: ObservationLayout | None = None) -> None:
@@ -219,7 +219,7 @@ def ask_alone(
     """
     # A copy, so that whoever writes into its masks does not make its own action legal.
     masks = action_masks.copy()
-    if isinstance(agent, TableAgent):
+    if isinstance(agent, StateAgent):
         # What it would read back from the observation.
         answer = agent.act_on(batch, masks)
     else:

@@ -38,6 +38,7 @@ from agents.evaluation.sampled import (
 from agents.registry import agent_names, make_agent
 from agents.runs.folder import RunRules
 from agents.runs.rules import rules_to_play
+from generala_env.rules.names import instant_win_text
 from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
 
 
@@ -104,10 +105,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _title(result: dict[str, Any]) -> str:
-    win = result["instant_win_points"]
-    return f"{result['variant']}, a served Generala that wins " + (
-        "plays on" if win is None else f"pays {win:g}"
-    )
+    treatment = instant_win_text(result["instant_win_points"])
+    return f"{result['variant']}, a served Generala that wins {treatment}"
 
 
 def _add_columns(table: Table, *columns: str) -> None:

@@ -27,10 +27,10 @@ from agents.errors import AgentError, UsageError
 from agents.evaluation.exact import AgentPolicy
 from agents.matches.duel_study import study_duel
 from agents.registry import make_agent
-from generala_env.rules.actions import Close, action_of
+from generala_env.rules.actions import Close, action_of, action_text
 from generala_env.rules.compiled import compile_variant
-from generala_env.rules.dice import select
 from generala_env.rules.game import Game, GameState
+from generala_env.rules.names import instant_win_text
 from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelSolution, LayerSolver, open_duel, solve_duel, solve_layer_here
 from generala_env.solver.duel_policies import solve_policies
@@ -130,7 +130,7 @@ def _print_one_player(result: dict[str, Any]) -> None:
     win = result["instant_win_points"]
     table.add_row("expected score", f"{result['expected_score']:.6f}")
     table.add_row("perfect score", str(result["perfect_score"]))
-    table.add_row("instant win", "plays on" if win is None else f"pays {win:g}")
+    table.add_row("instant win", instant_win_text(win))
     table.add_row("cards", f"{result['num_cards']:,}")
     table.add_row("seconds", f"{result['seconds']:.3f}")
     table.add_row("fingerprint", result["fingerprint"])
@@ -242,17 +242,12 @@ def _moves(solution: DuelSolution, state: GameState) -> dict[str, Any]:
 def _words(solution: DuelSolution, state: GameState, identifier: int) -> str:
     variant = solution.compiled.variant
     action = action_of(identifier, variant.num_boxes)
+    points = None
     if isinstance(action, Close):
         after = Game(variant, 2).apply(state, action)
         seat = state.current_player
         points = after.players[seat].score - state.players[seat].score
-        return (
-            f"close {variant.boxes[action.box]} for {points}"
-            if points
-            else f"strike {variant.boxes[action.box]}"
-        )
-    kept = select(state.turn.dice, action.mask)
-    return f"keep {' '.join(map(str, kept))}" if kept else "throw all five"
+    return action_text(identifier, state.turn.dice, variant.boxes, points)
 
 
 def _print_two_players(result: dict[str, Any]) -> None:

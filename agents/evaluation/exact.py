@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent, ask_alone
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, TurnBatch
-from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
+from generala_env.rules.actions import action_text
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch, instant_win_that_pays
+from generala_env.rules.dice import KEEPS, THROWS
 from generala_env.solver.evaluation import (
     DEFAULT_BLUNDERS,
     MISTAKE_KINDS,
@@ -141,27 +141,21 @@ def exact_summary(
 def blunder_summary(evaluation: ExactEvaluation, blunder: Blunder) -> dict[str, Any]:
     """Return a blunder as JSON types: the position, what was done, what was right, the cost."""
     compiled = evaluation.compiled
+    boxes = compiled.variant.boxes
     opened = int(compiled.card_open[blunder.card])
+    dice = THROWS[blunder.throw]
     return {
-        "dice": list(THROWS[blunder.throw]),
+        "dice": list(dice),
         "throw": blunder.throw_number,
         "served": blunder.served,
         "locked": list(KEEPS[blunder.kept]),
-        "open_boxes": [box.value for i, box in enumerate(compiled.variant.boxes) if opened >> i & 1],
-        "action": describe_action(compiled, blunder.throw, blunder.action),
-        "best_action": describe_action(compiled, blunder.throw, blunder.best_action),
+        "open_boxes": [box.value for i, box in enumerate(boxes) if opened >> i & 1],
+        "action": action_text(blunder.action, dice, boxes),
+        "best_action": action_text(blunder.best_action, dice, boxes),
         "regret": blunder.regret,
         "frequency": blunder.frequency,
         "cost": blunder.cost,
     }
-
-
-def describe_action(compiled: CompiledVariant, throw: int, action: int) -> str:
-    """Return an action in identifiers: ``keep 5 5 6``, ``keep nothing`` or ``close full``."""
-    if action >= NUM_KEEP_ACTIONS:
-        return f"close {compiled.variant.boxes[action - NUM_KEEP_ACTIONS].value}"
-    kept = KEEPS[KEEP_OF_MASK[throw, action]]
-    return f"keep {' '.join(map(str, kept)) if kept else 'nothing'}"
 
 
 def exact_scalars(evaluation: ExactEvaluation) -> dict[str, float]:
@@ -186,5 +180,4 @@ def exact_scalars(evaluation: ExactEvaluation) -> dict[str, float]:
 
 def optimal_evaluation(evaluation: ExactEvaluation) -> ExactEvaluation:
     """Return the exact evaluation of optimal play of the same game (computed once per game)."""
-    win_points = evaluation.instant_win_points
-    return evaluate_optimal(evaluation.compiled, "play_on" if win_points is None else win_points)
+    return evaluate_optimal(evaluation.compiled, instant_win_that_pays(evaluation.instant_win_points))

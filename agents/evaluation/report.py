@@ -19,7 +19,7 @@ from agents.evaluation.traces import GameTrace, trace_game
 from generala_env import __version__
 from generala_env.envs.board import close_text, keep_text
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import CompiledVariant
+from generala_env.rules.compiled import CompiledVariant, instant_win_that_pays
 from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
 from generala_env.rules.names import DiceSkin, Language, box_name, face_label, word
 from generala_env.solver.evaluation import MISTAKE_KINDS, Blunder, ExactEvaluation
@@ -329,9 +329,7 @@ def render_report(
     wording = _Wording(compiled, language, skin)
     optimal = optimal_evaluation(evaluation)
     win = evaluation.instant_win_points
-    trace = trace_game(
-        agent, seed=seed, instant_win="play_on" if win is None else win, deterministic=deterministic
-    )
+    trace = trace_game(agent, seed=seed, instant_win=instant_win_that_pays(win), deterministic=deterministic)
     number = wording.number
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),

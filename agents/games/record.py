@@ -20,8 +20,7 @@ from generala_env import __version__
 from generala_env.envs.dealing import DealtGame
 from generala_env.envs.outcomes import how_ended
 from generala_env.files import replacing
-from generala_env.rules.actions import Keep, action_of
-from generala_env.rules.dice import select
+from generala_env.rules.actions import action_text
 from generala_env.rules.game import GameState, IllegalActionError
 from generala_env.rules.variants import Variant, VariantError
 
@@ -73,15 +72,6 @@ def _header(table: Table) -> dict[str, Any]:
         "seats": list(table.seats),
         "seed": table.seed,
     }
-
-
-def described(variant: Variant, state: GameState, action: int) -> str:
-    """Return an action in the identifiers of the code: ``keep 5 5`` or ``close full``."""
-    move = action_of(action, variant.num_boxes)
-    if isinstance(move, Keep):
-        kept = select(state.turn.dice, move.mask)
-        return "keep " + (" ".join(map(str, kept)) if kept else "nothing")
-    return f"close {variant.boxes[move.box].value}"
 
 
 @dataclass
@@ -193,7 +183,7 @@ class GameRecord:
                 "throw": state.turn.throw,
                 "dice": list(state.turn.dice),
                 "action": action,
-                "does": described(self.table.variant, state, action),
+                "does": action_text(action, state.turn.dice, self.table.variant.boxes),
             }
         )
         self._finish_if_over()

@@ -17,7 +17,7 @@ from generala_env.envs.opponents import ask
 from generala_env.envs.table_observation import table_batch
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.game import GameState
-from generala_env.rules.names import word
+from generala_env.rules.names import numbered, word
 
 PERSON: Final = "me"
 
@@ -33,10 +33,7 @@ def seat_names(seats: Sequence[str], language: str) -> list[str]:
     for seat in seats:
         name = seat.partition(":")[2] if is_person(seat) else Path(seat).name
         names.append(name or word("you", language))
-    return [
-        f"{name} {names[: index + 1].count(name)}" if names.count(name) > 1 else name
-        for index, name in enumerate(names)
-    ]
+    return numbered(names)
 
 
 class Seating:

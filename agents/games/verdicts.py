@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.games.advice import Adviser, Choice, worth
-from agents.games.record import GameRecord, described
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from agents.games.record import GameRecord
+from generala_env.rules.actions import NUM_KEEP_ACTIONS, action_text
 from generala_env.rules.dice import KEEP_OF_MASK, THROW_INDEX
 from generala_env.rules.game import GameState
 
@@ -106,8 +106,8 @@ def review_json(record: GameRecord, adviser: Adviser, names: Sequence[str]) -> d
                         "round": verdict.state.round,
                         "throw": verdict.state.turn.throw,
                         "dice": list(verdict.state.turn.dice),
-                        "did": described(variant, verdict.state, verdict.action),
-                        "best": described(variant, verdict.state, verdict.best),
+                        "did": action_text(verdict.action, verdict.state.turn.dice, variant.boxes),
+                        "best": action_text(verdict.best, verdict.state.turn.dice, variant.boxes),
                         "cost": verdict.cost,
                     }
                     for verdict in sorted(own, key=lambda verdict: -verdict.cost)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from agents.players.seats import DuelOptimalAgent
 from generala_env.envs.games import TableGames
-from generala_env.rules.actions import Close, action_of
-from generala_env.rules.card import Card
+from generala_env.rules.actions import action_text
 from generala_env.rules.compiled import CompiledVariant
-from generala_env.rules.dice import KEEPS, THROWS, select
+from generala_env.rules.dice import KEEPS, THROWS
 from generala_env.rules.game import GameState, Phase, Player, Turn
 from generala_env.solver.duel import DuelSolution
 from generala_env.solver.position import position_text
@@ -77,20 +76,13 @@ class _Study:
         first = 0 if cards[0].num_open == cards[1].num_open else 1
         state = GameState(Phase.TURNS, players, 0, first, int(games.round[row]), turn)
         self.worst[position_text(self.compiled, state)] = {
-            "best": self._words(dice, cards[0], int(q_values.argmax())),
-            "for_points": self._words(dice, cards[0], points_action),
+            "best": action_text(int(q_values.argmax()), dice, self.compiled.variant.boxes),
+            "for_points": action_text(points_action, dice, self.compiled.variant.boxes),
             "value": float(q_values.max()),
             "loses": loss,
         }
         if len(self.worst) > NUM_EXAMPLES:
             del self.worst[min(self.worst, key=lambda text: self.worst[text]["loses"])]
-
-    def _words(self, dice: tuple[int, ...], card: Card, identifier: int) -> str:
-        action = action_of(identifier, self.compiled.num_boxes)
-        if isinstance(action, Close):
-            return f"close {self.compiled.variant.boxes[action.box]}"
-        kept = select(dice, action.mask)
-        return f"keep {' '.join(map(str, kept))}" if kept else "throw all five"
 
 
 def study_duel(

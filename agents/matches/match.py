@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from openskill.models import PlackettLuce
 from tqdm import tqdm
 
-from agents.base import Agent, TableAgent, ask_alone
+from agents.base import Agent, StateAgent, ask_alone
 from agents.errors import AgentError
 from agents.evaluation.sampled import EVALUATION_SEED, confidence_interval
 from agents.players.seats import SeatAgent
@@ -22,6 +22,7 @@ from generala_env.envs.opponents import ask
 from generala_env.envs.outcomes import places
 from generala_env.rules.answers import checked_actions
 from generala_env.rules.compiled import CompiledVariant
+from generala_env.rules.names import numbered
 from generala_env.rules.variants import TieBreak
 
 Player = Agent | SeatAgent
@@ -182,7 +183,7 @@ def ask_player(
     Raises:
         AnswerError: An answer is not legal, or is no action.
     """
-    if isinstance(agent, TableAgent):
+    if isinstance(agent, StateAgent):
         return ask_alone(agent, games.turn_batch(rows), masks)
     if isinstance(agent, SeatAgent):
         batch = games.table_batch(rows)
@@ -198,11 +199,7 @@ def _mean(values: NDArray[Any]) -> dict[str, Any]:
 
 def labels_of(agents: Sequence[Player]) -> list[str]:
     """Return the agents' names, numbered where a name comes more than once."""
-    names = [agent.name for agent in agents]
-    return [
-        f"{name}#{names[: index + 1].count(name)}" if names.count(name) > 1 else name
-        for index, name in enumerate(names)
-    ]
+    return numbered([agent.name for agent in agents], "#")
 
 
 def _table_report(games: MatchGames, labels: Sequence[str], tie_break: TieBreak) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import Agent, TableAgent, batched
+from agents.base import Agent, StateAgent, batched
 from generala_env.envs.observation import observation_layout
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.solver.solo import ActionValues
@@ -46,7 +46,7 @@ class RandomAgent(Agent):
         return np.asarray(masks / masks.sum(axis=1, keepdims=True))
 
 
-class ValueAgent(TableAgent):
+class ValueAgent(StateAgent):
     """Takes the action of highest value in a table of exact values, the lowest id among equals."""
 
     def __init__(self, name: str, values: ActionValues) -> None:
@@ -55,7 +55,7 @@ class ValueAgent(TableAgent):
         self.values = values
 
     def act_on(self, batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Choose the best action of every state; see ``TableAgent.act_on``."""
+        """Choose the best action of every state; see ``StateAgent.act_on``."""
         q_values = self.values.q_values_batch(batch, canonical=False)
         actions: NDArray[np.int64] = np.where(action_masks, q_values, -np.inf).argmax(axis=1)
         return actions

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.base import TableAgent
+from agents.base import StateAgent
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.boxes import NUMBER_FACES, Box, is_escalera, is_five_equal, is_full, is_poker
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
@@ -25,7 +25,7 @@ from generala_env.rules.dice import (
 )
 
 
-class TipsAgent(TableAgent):
+class TipsAgent(StateAgent):
     """Plays by a person's rules of thumb.
 
     No dear box on a weak throw; squeeze the small boxes; go for the straight with four of it;
@@ -38,7 +38,7 @@ class TipsAgent(TableAgent):
         super().__init__("tips", compiled)
 
     def act_on(self, batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Follow the rules of thumb in every state; see ``TableAgent.act_on``."""
+        """Follow the rules of thumb in every state; see ``StateAgent.act_on``."""
         paid = self.compiled.points[
             self.compiled.card_status[np.asarray(batch.card, dtype=np.intp)],
             :,

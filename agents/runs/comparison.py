@@ -37,6 +37,7 @@ from agents.runs.intervals import (
     mean_interval,
     probability_of_improvement,
 )
+from generala_env.rules.names import instant_win_text
 
 METRICS: Final = ("optimality", "mean_score")
 """The keys of a run's evaluation that are compared."""
@@ -246,8 +247,7 @@ def _check_groups(groups: Sequence[Group]) -> None:
 
 def _game_text(run: Run) -> str:
     fingerprint, win = run.game
-    treated = "plays on" if win is None else f"pays {win:g}"
-    return f"{run.result.get('variant', '')} ({fingerprint}, instant win {treated})"
+    return f"{run.result.get('variant', '')} ({fingerprint}, instant win {instant_win_text(win)})"
 
 
 def check_seeds(groups: Sequence[Group], chosen_on: Iterable[str]) -> None:
@@ -416,8 +416,7 @@ def comparison_markdown(result: Mapping[str, Any]) -> str:
     win = result["instant_win_points"]
     lines = [
         f"Rules: {result['variant']} (`{result['fingerprint']}`), a served Generala that wins "
-        + ("plays on" if win is None else f"pays {win:g}")
-        + f". {intervals_text(result)}",
+        f"{instant_win_text(win)}. {intervals_text(result)}",
         "",
         "| method | runs | IQM, % of optimum | mean, % of optimum | mean score | worst to best |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

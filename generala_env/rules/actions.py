@@ -7,10 +7,12 @@ not an action. A deliberate strike of dice that fit is known to the engine only:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from generala_env.rules.dice import NUM_KEEP_MASKS
+from generala_env.rules.boxes import Box
+from generala_env.rules.dice import NUM_KEEP_MASKS, Dice, select
 
 NUM_KEEP_ACTIONS: Final = NUM_KEEP_MASKS - 1
 """31: the ids below this one keep dice, those from it on close boxes."""
@@ -78,3 +80,29 @@ def action_of(identifier: int, num_boxes: int) -> Action:
     if identifier < NUM_KEEP_ACTIONS:
         return Keep(identifier)
     return Close(identifier - NUM_KEEP_ACTIONS)
+
+
+def action_text(identifier: int, dice: Dice, boxes: Sequence[Box], points: int | None = None) -> str:
+    """Return an action in the identifiers of the code, as files and tables for programs have it.
+
+    What a person is shown, in a language and with a dice skin, is in ``generala_env.envs.board``.
+
+    Args:
+        identifier: The action id.
+        dice: The five dice on the table, ascending.
+        boxes: The boxes of the variant.
+        points: What closing the box pays, where that is to be told: none is a strike.
+
+    Returns:
+        ``keep 5 5``, ``keep nothing``, ``close full``, ``close full for 30`` or ``strike full``.
+
+    Raises:
+        ValueError: There is no such id.
+    """
+    action = action_of(identifier, len(boxes))
+    if isinstance(action, Keep):
+        return f"keep {' '.join(map(str, select(dice, action.mask))) or 'nothing'}"
+    box = boxes[action.box].value
+    if points is None:
+        return f"close {box}"
+    return f"close {box} for {points}" if points else f"strike {box}"

@@ -234,6 +234,11 @@ def instant_win_points(compiled: CompiledVariant, instant_win: InstantWin) -> fl
     raise ValueError(f"instant_win: {instant_win!r} is not 'perfect', 'play_on' or a finite number of points")
 
 
+def instant_win_that_pays(points: float | None) -> InstantWin:
+    """Return the treatment whose ``instant_win_points`` these are; ``None`` is playing on."""
+    return "play_on" if points is None else points
+
+
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array

@@ -7,7 +7,7 @@ configurations and in files never change with the language or the skin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -145,6 +145,28 @@ def face_label(face: int, skin: DiceSkin | str = DiceSkin.STANDARD) -> str:
     if face not in FACES:
         raise _unknown("face", face, FACES)
     return _FACE_LABELS[skin][face - 1]
+
+
+def instant_win_text(points: float | None) -> str:
+    """Return in words what a served Generala that wins does when playing alone.
+
+    Args:
+        points: What it pays; ``None`` where it plays on.
+    """
+    return "plays on" if points is None else f"pays {points:g}"
+
+
+def numbered(names: Sequence[str], sign: str = " ") -> list[str]:
+    """Return names with those that come more than once numbered from 1.
+
+    Args:
+        names: Of players, in order.
+        sign: What stands between a name and its number.
+    """
+    return [
+        f"{name}{sign}{names[: index + 1].count(name)}" if names.count(name) > 1 else name
+        for index, name in enumerate(names)
+    ]
 
 
 def word(key: str, language: Language | str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from generala_env.rules import Box
 from generala_env.rules.actions import (
     NUM_KEEP_ACTIONS,
     Action,
@@ -9,6 +10,7 @@ from generala_env.rules.actions import (
     Keep,
     action_id,
     action_of,
+    action_text,
     num_actions,
 )
 
@@ -27,6 +29,27 @@ def test_the_layout_of_the_ids() -> None:
     assert action_id(Keep(30)) == 30
     assert action_id(Close(0)) == 31
     assert action_of(41, 11) == Close(10)
+
+
+@pytest.mark.parametrize(
+    ("action", "points", "text"),
+    [
+        (Keep(0b00011), None, "keep 2 2"),
+        (Keep(0b10001), 7, "keep 2 5"),
+        (Keep(0), None, "keep nothing"),
+        (Close(1), None, "close poker"),
+        (Close(0), 4, "close twos for 4"),
+        (Close(1), 0, "strike poker"),
+    ],
+)
+def test_an_action_in_identifiers(action: Action, points: int | None, text: str) -> None:
+    boxes = (Box.TWOS, Box.POKER)
+    assert action_text(action_id(action), (2, 2, 3, 4, 5), boxes, points) == text
+
+
+def test_an_unknown_id_has_no_text() -> None:
+    with pytest.raises(ValueError, match="action 33 is not from 0 to 32"):
+        action_text(33, (1, 2, 3, 4, 5), (Box.TWOS, Box.POKER))
 
 
 @pytest.mark.parametrize("identifier", [-1, 41, 1_000])

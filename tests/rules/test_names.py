@@ -3,7 +3,16 @@
 import pytest
 
 from generala_env.rules import Box
-from generala_env.rules.names import WORD_KEYS, DiceSkin, Language, box_name, face_label, word
+from generala_env.rules.names import (
+    WORD_KEYS,
+    DiceSkin,
+    Language,
+    box_name,
+    face_label,
+    instant_win_text,
+    numbered,
+    word,
+)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +78,16 @@ def test_words_differ_by_language() -> None:
 def test_errors_name_the_value_and_the_choices(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()
+
+
+def test_names_that_come_more_than_once_are_numbered() -> None:
+    assert numbered(["tips", "me", "tips", "tips"]) == ["tips 1", "me", "tips 2", "tips 3"]
+    assert numbered(["a", "a"], "#") == ["a#1", "a#2"]
+    assert numbered([]) == []
+
+
+@pytest.mark.parametrize(
+    ("points", "told"), [(None, "plays on"), (0.0, "pays 0"), (270.0, "pays 270"), (12.5, "pays 12.5")]
+)
+def test_a_treatment_of_wins_in_words(points: float | None, told: str) -> None:
+    assert instant_win_text(points) == told
