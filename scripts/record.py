@@ -21,7 +21,6 @@ from agents.cli import (
     run_command,
 )
 from agents.errors import UsageError
-from agents.evaluation.exact import describe_action
 from agents.evaluation.film import FILM_SUFFIXES, episode_frames, write_film
 from agents.evaluation.sampled import EVALUATION_SEED
 from agents.evaluation.traces import GameTrace, trace_game
@@ -29,6 +28,7 @@ from agents.registry import agent_names, make_agent
 from agents.runs.rules import rules_to_play
 from generala_env.envs.picture import DEFAULT_SIZE, THEMES, check_picture, require_pillow
 from generala_env.envs.showing import RENDER_FPS
+from generala_env.rules.actions import action_text
 from generala_env.rules.compiled import CompiledVariant
 from generala_env.rules.dice import THROWS
 from generala_env.rules.names import Language
@@ -103,8 +103,10 @@ def _summary(agent: str, compiled: CompiledVariant, trace: GameTrace, out: Path)
             {
                 "dice": list(THROWS[decision.throw]),
                 "throw": decision.throw_number,
-                "action": describe_action(compiled, decision.throw, decision.action),
-                "best_action": describe_action(compiled, decision.throw, decision.best_action),
+                "action": action_text(decision.action, THROWS[decision.throw], compiled.variant.boxes),
+                "best_action": action_text(
+                    decision.best_action, THROWS[decision.throw], compiled.variant.boxes
+                ),
                 "regret": decision.regret,
             }
             for decision in trace.decisions

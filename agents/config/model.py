@@ -224,7 +224,7 @@ class PolicyConfig(Section):
     activation: Literal["relu", "tanh", "gelu", "silu", "elu"] = "relu"
     """What follows each hidden layer."""
     keeps_head: bool = True
-    """Score the 462 multisets of dice to keep and gather them through the throw, so that a decision is
+    """Score the 210 multisets of dice to keep and gather them through the throw, so that a decision is
     the same wherever its dice lie; false scores the ids of actions."""
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agents.base import Agent
-from agents.evaluation.sampled import EVALUATION_SEED, _play_block
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch
+from agents.evaluation.sampled import EVALUATION_SEED, walk_games
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.solver.evaluation import action_regrets, best_actions
 from generala_env.solver.solo import solve_solo
 
@@ -80,33 +78,30 @@ def trace_game(
         deterministic: Take the agent's best actions instead of sampling.
     """
     decisions: list[Decision] = []
-    winning: list[int] = []
+    score, winning_throw = 0.0, -1
     solution = solve_solo(agent.compiled, instant_win=instant_win)
-
-    def note(turn: int, batch: TurnBatch, masks: NDArray[np.bool_], actions: NDArray[np.int64]) -> None:
-        best = int(best_actions(solution, batch, masks)[0])
-        lost = float(action_regrets(solution, batch, masks, actions)[0])
-        gained = 0.0
-        if actions[0] >= NUM_KEEP_ACTIONS:
-            status = agent.compiled.card_status[batch.card[0]]
-            box = actions[0] - NUM_KEEP_ACTIONS
-            gained = float(agent.compiled.points[status, box, int(batch.served[0]), batch.throw[0]])
-        score = gained + (decisions[-1].score if decisions else 0.0)
+    win_points = solution.instant_win_points
+    steps = walk_games(
+        agent, np.array([game]), seed, wins_at_once=win_points is not None, deterministic=deterministic
+    )
+    for step in steps:
+        if len(step.winners):
+            score += win_points or 0.0
+            winning_throw = int(step.winning_throws[0])
+            continue
+        score += float(step.points[0])
+        states = step.states
         decisions.append(
             Decision(
-                turn=turn,
-                card=int(batch.card[0]),
-                throw=int(batch.throw[0]),
-                throw_number=int(batch.throw_number[0]),
-                served=bool(batch.served[0]),
-                action=int(actions[0]),
-                best_action=best,
-                regret=lost,
+                turn=step.turn,
+                card=int(states.card[0]),
+                throw=int(states.throw[0]),
+                throw_number=int(states.throw_number[0]),
+                served=bool(states.served[0]),
+                action=int(step.actions[0]),
+                best_action=int(best_actions(solution, states, step.masks)[0]),
+                regret=float(action_regrets(solution, states, step.masks, step.actions)[0]),
                 score=score,
             )
         )
-
-    played = _play_block(
-        agent, np.array([game]), seed, solution, deterministic, note=note, note_win=winning.append
-    )
-    return GameTrace(tuple(decisions), float(played.scores[0]), winning[0] if winning else -1)
+    return GameTrace(tuple(decisions), score, winning_throw)

@@ -21,8 +21,10 @@ from torch import nn
 from agents.learning.networks import MaskedActorCriticPolicy, MultisetKeepPolicy, ThrowFeatures
 from generala_env.compiling import kernel
 
-NUM_FIGURES: Final = 6
-"""Loss, its policy, value and entropy parts, the divergence and the clip fraction."""
+LOSS, POLICY_LOSS, VALUE_LOSS, ENTROPY_LOSS, APPROX_KL, CLIP_FRACTION = range(6)
+"""Places of a minibatch's metrics: the loss, its parts, the divergence and the share of clipped ratios."""
+
+NUM_METRICS: Final = 6
 
 
 @kernel(error_model="numpy")
@@ -45,9 +47,9 @@ def _loss_and_gradients(
     vf_coef: Any,
     score_gradients: Any,
     value_gradients: Any,
-    figures: Any,
+    metrics: Any,
 ) -> None:
-    """Write the figures of a minibatch and the gradients of its loss.
+    """Write the metrics of a minibatch and the gradients of its loss.
 
     With ``p`` the masked softmax, ``H`` its entropy, ``A`` the advantage and ``r`` the ratio to the
     policy that acted, over a batch of ``N``: the derivative of the loss by the score of action ``j`` is
@@ -73,7 +75,7 @@ def _loss_and_gradients(
         vf_coef: Weight of the value's loss.
         score_gradients: (batch, num_outputs) float32, written.
         value_gradients: (batch, 1) float32, written.
-        figures: (6,) float64, written.
+        metrics: (6,) float64, written.
     """
     batch = rows.shape[0]
     num_actions = masks.shape[1]
@@ -146,19 +148,19 @@ def _loss_and_gradients(
         error = value - returns[row]
         value_loss += error * error
         value_gradients[i, 0] = vf_coef * 2.0 * error / batch if moves else 0.0
-    figures[1] = policy_loss / batch
-    figures[2] = value_loss / batch
-    figures[3] = -entropy_sum / batch
-    figures[4] = kl_sum / batch
-    figures[5] = clipped_sum / batch
-    figures[0] = figures[1] + ent_coef * figures[3] + vf_coef * figures[2]
+    metrics[POLICY_LOSS] = policy_loss / batch
+    metrics[VALUE_LOSS] = value_loss / batch
+    metrics[ENTROPY_LOSS] = -entropy_sum / batch
+    metrics[APPROX_KL] = kl_sum / batch
+    metrics[CLIP_FRACTION] = clipped_sum / batch
+    metrics[LOSS] = metrics[POLICY_LOSS] + ent_coef * metrics[ENTROPY_LOSS] + vf_coef * metrics[VALUE_LOSS]
 
 
 @kernel(error_model="numpy")
 def _throw_loss_and_gradients(
     rows: Any, values: Any, returns: Any, made: Any, vf_coef: Any, value_gradients: Any
 ) -> Any:
-    """Write the gradients of the loss of the values before throws, and return that loss.
+    """Write the gradients of the loss of the afterstates' values, and return that loss.
 
     Args:
         rows: (batch,) int64, the minibatch as rows of the next two.
@@ -365,13 +367,13 @@ class FusedUpdate:
         self._size_of_room = -1
 
     def begin(
-        self, observations: NDArray[np.float32], throw_observations: NDArray[np.float32] | None = None
+        self, observations: NDArray[np.float32], afterstates: NDArray[np.float32] | None = None
     ) -> None:
         """Take the weights, the moments of Adam, and the decisions to learn from.
 
         Args:
             observations: (size, width) float32.
-            throw_observations: (size, width) float32, what was known before the throws that followed, if
+            afterstates: (size, width) float32, the afterstates on which throws followed, if
                 the critic learns their values too.
         """
         state = self.policy.optimizer.state
@@ -394,7 +396,7 @@ class FusedUpdate:
         extractor = self.policy.features_extractor
         self.dice_table = extractor.dice_table if isinstance(extractor, ThrowFeatures) else None
         self.inputs: list[tuple[torch.Tensor, torch.Tensor | None]] = []
-        for array in (observations, throw_observations):
+        for array in (observations, afterstates):
             if array is not None:
                 tensor = torch.from_numpy(array)
                 codes = extractor.read_throw.code(tensor) if isinstance(extractor, ThrowFeatures) else None
@@ -408,7 +410,7 @@ class FusedUpdate:
         ]
 
     def _read(self, rows: NDArray[np.int64]) -> torch.Tensor:
-        """Return the features of a minibatch, those before throws last; room is made where it is new."""
+        """Return the features of a minibatch, those of afterstates last; room is made where it is new."""
         batch, size = len(rows), len(rows) * len(self.inputs)
         if batch != self._size_of_room:
             self._features = torch.empty(size, self.actor.layers[0].in_features)
@@ -450,11 +452,11 @@ class FusedUpdate:
             clip_range_vf: How far the value may move; ``None`` for any distance.
             ent_coef: Weight of the entropy.
             vf_coef: Weight of the value's loss.
-            throws: What the values before throws are to be, and 1 where there was a throw; given if
+            throws: What the values of afterstates are to be, and 1 where there was a throw; given if
                 ``begin`` was told of throws.
 
         Returns:
-            (6,) float64, the figures.
+            (6,) float64, the metrics.
         """
         batch = len(rows)
         features = self._read(rows)
@@ -462,7 +464,7 @@ class FusedUpdate:
         self.critic.forward(features)
         values, value_gradients = self.critic.outputs[-1].numpy(), self.critic.gradients[-1].numpy()
         masks, actions, old_log_probs, advantages, returns, old_values = arrays
-        figures = np.empty(NUM_FIGURES)
+        metrics = np.empty(NUM_METRICS)
         _loss_and_gradients(
             rows,
             self.actor.outputs[-1].numpy(),
@@ -482,15 +484,15 @@ class FusedUpdate:
             vf_coef,
             self.actor.gradients[-1].numpy(),
             value_gradients[:batch],
-            figures,
+            metrics,
         )
         if throws is not None:
             loss = _throw_loss_and_gradients(rows, values[batch:], *throws, vf_coef, value_gradients[batch:])
-            figures[2] += loss
-            figures[0] += vf_coef * loss
+            metrics[VALUE_LOSS] += loss
+            metrics[LOSS] += vf_coef * loss
         self.actor.backward(features[:batch])
         self.critic.backward(features)
-        return figures
+        return metrics
 
     def norm(self) -> float:
         """Return the norm of the gradients last computed, over all weights."""

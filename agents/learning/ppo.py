@@ -1,7 +1,7 @@
 """PPO with masked actions: sb3-contrib's ``MaskablePPO``, the same in what it learns, with less work.
 
 What differs: masks travel as one bool array, no per-environment Python in the rollout, no
-``torch.distributions``, figures are fetched once per update instead of once per minibatch, and the
+``torch.distributions``, metrics are fetched once per update instead of once per minibatch, and the
 optimizer is fused. ``ent_coef`` may be a schedule, like the learning rate and the clip range.
 """
 
@@ -24,7 +24,7 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch.nn import functional
 
-from agents.learning.fused import FusedUpdate, can_fuse
+from agents.learning.fused import APPROX_KL, LOSS, FusedUpdate, can_fuse
 from agents.learning.networks import MaskedActorCriticPolicy, MultisetKeepPolicy
 from agents.learning.progress import WholeUpdates
 from agents.learning.rollout import RolloutArrays, ThrowSamples
@@ -59,12 +59,12 @@ class PPO(WholeUpdates, MaskablePPO):
     ``"MultisetKeepPolicy"``. ``ent_coef`` may be a function of the remaining progress.
 
     ``throw_lambda`` (with a ``GeneralaVecEnv``) takes the luck of the dice out of the advantages, with
-    a critic that also values what is known before each throw; see ``RolloutArrays``. ``None``, the
+    a critic that also values afterstates; see ``RolloutArrays``. ``None``, the
     default, is the parent's generalised advantage estimation.
     """
 
     fuses_updates: bool = True
-    """Whether to update networks that ``agents.fused`` knows by hand instead of by autograd."""
+    """Whether to update networks that ``agents.learning.fused`` knows by hand instead of by autograd."""
 
     def __init__(
         self, *args: Any, throw_lambda: float | None = None, value_lambda: float = 0.5, **options: Any
@@ -158,7 +158,7 @@ class PPO(WholeUpdates, MaskablePPO):
             if self.throw_lambda is not None:
                 throws = env.throws()
                 with torch.no_grad():
-                    known = torch.as_tensor(throws.observations, device=self.device)
+                    known = torch.as_tensor(throws.afterstates, device=self.device)
                     rollout_buffer.add_throws(throws, self.policy.predict_values(known))
             rollout_buffer.add(
                 self._last_obs,
@@ -209,10 +209,10 @@ class PPO(WholeUpdates, MaskablePPO):
             values = batch.old_values + change
         value_loss = functional.mse_loss(batch.returns, values)
         if isinstance(batch, ThrowSamples):
-            throw_errors = (
-                self.policy.predict_values(batch.throw_observations).flatten() - batch.throw_returns
+            afterstate_errors = (
+                self.policy.predict_values(batch.afterstates).flatten() - batch.afterstate_returns
             )
-            value_loss = value_loss + (batch.throw_made * throw_errors.square()).mean()
+            value_loss = value_loss + (batch.throw_made * afterstate_errors.square()).mean()
         entropy_loss = -(-log_probs if entropy is None else entropy).mean()
         loss = policy_loss + ent_coef * entropy_loss + self.vf_coef * value_loss
         with torch.no_grad():
@@ -230,17 +230,17 @@ class PPO(WholeUpdates, MaskablePPO):
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         ent_coef = self.entropy_schedule(progress)
         if self.fuses_updates and isinstance(buffer, RolloutArrays) and can_fuse(policy):
-            figures, last_epoch = self._update_fused(buffer, clip_range, ent_coef, clip_range_vf)
+            metrics, last_epoch = self._update_fused(buffer, clip_range, ent_coef, clip_range_vf)
         else:
-            figures, last_epoch = self._update(clip_range, ent_coef, clip_range_vf)
-        mean = Losses(*figures.mean(axis=0))
+            metrics, last_epoch = self._update(clip_range, ent_coef, clip_range_vf)
+        mean = Losses(*metrics.mean(axis=0))
         record = self.logger.record
         record("train/entropy_loss", mean.entropy)
         record("train/policy_gradient_loss", mean.policy)
         record("train/value_loss", mean.value)
-        record("train/approx_kl", figures[last_epoch:, Losses._fields.index("approx_kl")].mean())
+        record("train/approx_kl", metrics[last_epoch:, APPROX_KL].mean())
         record("train/clip_fraction", mean.clip_fraction)
-        record("train/loss", figures[-1, 0])
+        record("train/loss", metrics[-1, LOSS])
         record("train/explained_variance", explained_variance(buffer.values.ravel(), buffer.returns.ravel()))
         record("train/n_updates", self._n_updates, exclude="tensorboard")
         record("train/clip_range", clip_range)
@@ -257,7 +257,7 @@ class PPO(WholeUpdates, MaskablePPO):
         """Run all epochs with autograd and the policy's optimizer.
 
         Returns:
-            (minibatches, 6), the figures as in ``Losses``, and where the last epoch begins.
+            (minibatches, 6), the metrics as in ``Losses``, and where the last epoch begins.
         """
         policy = self.policy
         parameters = list(policy.parameters())
@@ -292,7 +292,7 @@ class PPO(WholeUpdates, MaskablePPO):
                 last_epoch = len(seen)
                 self._n_updates += 1
                 for rows in buffer.minibatches(self.batch_size):
-                    figures = update.gradients_of(
+                    metrics = update.gradients_of(
                         rows,
                         arrays[1:],
                         normalize=self.normalize_advantage,
@@ -302,8 +302,8 @@ class PPO(WholeUpdates, MaskablePPO):
                         vf_coef=self.vf_coef,
                         throws=None if throws is None else throws[1:],
                     )
-                    seen.append(figures)
-                    is_over = self._is_too_far(figures[4])
+                    seen.append(metrics)
+                    is_over = self._is_too_far(metrics[APPROX_KL])
                     if is_over:
                         break
                     norm = update.norm()
@@ -336,7 +336,7 @@ class PPO(WholeUpdates, MaskablePPO):
         """Write a zip that stable-baselines3 reads: ``MaskablePPO.load(path)``.
 
         With ``"MlpPolicy"`` nothing of this package is needed to load it; a ``MultisetKeepPolicy``
-        is found only where ``agents.networks`` can be imported.
+        is found only where ``agents.learning.networks`` can be imported.
 
         Args:
             path: The file; ``.zip`` is appended if it has no suffix.

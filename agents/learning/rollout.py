@@ -18,8 +18,8 @@ class ThrowSamples(NamedTuple):
 
     Attributes:
         observations: And so on, as in ``MaskableRolloutBufferSamples``.
-        throw_observations: (batch, size) float32, what was known before the throw.
-        throw_returns: (batch,) float32, what its value is to be.
+        afterstates: (batch, size) float32, the afterstate that was thrown from.
+        afterstate_returns: (batch,) float32, what its value is to be.
         throw_made: (batch,) float32, 0 where no throw followed.
     """
 
@@ -30,8 +30,8 @@ class ThrowSamples(NamedTuple):
     advantages: torch.Tensor
     returns: torch.Tensor
     action_masks: torch.Tensor
-    throw_observations: torch.Tensor
-    throw_returns: torch.Tensor
+    afterstates: torch.Tensor
+    afterstate_returns: torch.Tensor
     throw_made: torch.Tensor
 
 
@@ -40,7 +40,7 @@ class RolloutArrays(MaskableRolloutBuffer):
 
     With ``throw_lambda`` it also holds the throw that followed each decision, and takes the luck of
     the dice out of the advantages. Decisions and throws alternate; with ``V`` the value of a state
-    and ``W`` the value of what is known before a throw, the two kinds of steps have errors
+    and ``W`` that of an afterstate (what is known before a throw), the two kinds of steps have errors
     ``d = r + W - V`` (no luck in it) and ``c = r' + gamma V' - W`` (nothing but luck, in the mean
     zero once ``W`` is right), and the advantage of a decision is
     ``d + throw_lambda (c + gamma gae_lambda A')``. At 1 that is generalised advantage estimation
@@ -58,8 +58,8 @@ class RolloutArrays(MaskableRolloutBuffer):
         self.action_masks = np.ones(self.action_masks.shape, dtype=bool)
         if self.throw_lambda is not None:
             shape = (self.buffer_size, self.n_envs)
-            self.throw_observations = np.zeros((*shape, *self.obs_shape), dtype=np.float32)
-            self.throw_values, self.throw_rewards, self.throw_returns, self.throw_made = (
+            self.afterstates = np.zeros((*shape, *self.obs_shape), dtype=np.float32)
+            self.afterstate_values, self.throw_rewards, self.afterstate_returns, self.throw_made = (
                 np.zeros(shape, dtype=np.float32) for _ in range(4)
             )
 
@@ -67,13 +67,13 @@ class RolloutArrays(MaskableRolloutBuffer):
         """Add the throws that followed the decisions to be added next.
 
         Args:
-            throws: What the throws fell upon.
+            throws: The afterstates they fell upon, and what they paid.
             values: (n_envs, 1) float32, its value.
         """
-        self.throw_observations[self.pos] = throws.observations
+        self.afterstates[self.pos] = throws.afterstates
         self.throw_rewards[self.pos] = throws.rewards
         self.throw_made[self.pos] = throws.made
-        self.throw_values[self.pos] = values.flatten().cpu().numpy() * throws.made
+        self.afterstate_values[self.pos] = values.flatten().cpu().numpy() * throws.made
 
     def compute_returns_and_advantage(self, last_values: torch.Tensor, dones: NDArray[np.bool_]) -> None:
         """Fill advantages and returns once the rollout is complete; see the parent.
@@ -89,15 +89,15 @@ class RolloutArrays(MaskableRolloutBuffer):
         goes_on = 1.0 - dones.astype(np.float32)
         advantages, errors = np.zeros((2, self.n_envs), dtype=np.float32)
         for step in reversed(range(self.buffer_size)):
-            values, throw_values = self.values[step], self.throw_values[step]
-            decided = self.rewards[step] - self.throw_rewards[step] + throw_values - values
-            thrown = self.throw_rewards[step] + self.gamma * goes_on * next_values - throw_values
+            values, afterstate_values = self.values[step], self.afterstate_values[step]
+            decided = self.rewards[step] - self.throw_rewards[step] + afterstate_values - values
+            thrown = self.throw_rewards[step] + self.gamma * goes_on * next_values - afterstate_values
             carried = self.gamma * goes_on
             advantages = decided + self.throw_lambda * (thrown + carried * self.gae_lambda * advantages)
             self.advantages[step] = advantages
             thrown = thrown + carried * self.value_lambda * errors
             errors = decided + self.value_lambda * thrown
-            self.throw_returns[step] = throw_values + thrown
+            self.afterstate_returns[step] = afterstate_values + thrown
             self.returns[step] = values + errors
             next_values = values
             goes_on = 1.0 - self.episode_starts[step]
@@ -153,15 +153,15 @@ class RolloutArrays(MaskableRolloutBuffer):
         """Return the throws that followed the decisions of ``flat()``, without copying.
 
         Returns:
-            What was known before them (size, width), their returns and whether there was one (size,);
+            The afterstates (size, width), their returns and whether there was one (size,);
             ``None`` without ``throw_lambda``.
         """
         if self.throw_lambda is None:
             return None
         size = self.buffer_size * self.n_envs
         return (
-            self.throw_observations.reshape(size, *self.obs_shape),
-            self.throw_returns.reshape(size),
+            self.afterstates.reshape(size, *self.obs_shape),
+            self.afterstate_returns.reshape(size),
             self.throw_made.reshape(size),
         )
 

@@ -27,14 +27,14 @@ class Throws(NamedTuple):
     """The throws that followed the actions of a step.
 
     Attributes:
-        observations: (num_envs, size) float32, what was known before the dice fell; of no
+        afterstates: (num_envs, size) float32, what was known before the dice fell; of no
             meaning where none did.
         rewards: (num_envs,) float32, what an instant win paid, scaled as rewards are; it is
             part of the rewards of the step.
         made: (num_envs,) bool, false where the action filled the card.
     """
 
-    observations: NDArray[np.float32]
+    afterstates: NDArray[np.float32]
     rewards: NDArray[np.float32]
     made: NDArray[np.bool_]
 

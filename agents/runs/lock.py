@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import filelock
-import psutil
 
 from agents.errors import UsageError
 from generala_env.files import write_json
@@ -54,7 +53,6 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
                 "pid": os.getpid(),
                 "host": socket.gethostname(),
                 "since": time.strftime("%Y-%m-%d %H:%M:%S"),
-                "created": psutil.Process().create_time(),
             },
         )
         yield

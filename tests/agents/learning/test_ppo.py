@@ -83,9 +83,9 @@ def test_losses_and_gradients_equal_the_parents(changes: dict[str, Any]) -> None
         np.random.seed(0)  # noqa: NPY002 - the generator of stable-baselines3
         each.train()
         logged.append(dict(each.logger.name_to_value))
-    update, figures = fused_gradients(model, changes)
+    update, metrics = fused_gradients(model, changes)
     names = ("loss", "policy_gradient_loss", "value_loss", "entropy_loss", "approx_kl", "clip_fraction")
-    for name, fused in zip(names, figures, strict=True):
+    for name, fused in zip(names, metrics, strict=True):
         expected = pytest.approx(logged[1][f"train/{name}"], rel=1e-4, abs=1e-6)
         assert logged[0][f"train/{name}"] == expected
         assert fused == expected
@@ -108,7 +108,7 @@ def fused_gradients(model: PPO, changes: dict[str, Any]) -> tuple[FusedUpdate, A
     update = FusedUpdate(model.policy)  # type: ignore[arg-type]
     arrays, throws = buffer.flat(), buffer.flat_throws()
     update.begin(arrays[0], None if throws is None else throws[0])
-    figures = update.gradients_of(
+    metrics = update.gradients_of(
         np.random.default_rng(0).permutation(len(arrays[0])),
         arrays[1:],
         normalize=changes.get("normalize_advantage", True),
@@ -118,7 +118,7 @@ def fused_gradients(model: PPO, changes: dict[str, Any]) -> tuple[FusedUpdate, A
         vf_coef=0.5,
         throws=None if throws is None else throws[1:],
     )
-    return update, figures
+    return update, metrics
 
 
 @pytest.mark.parametrize("throw_lambda", [None, 0.2])
@@ -140,8 +140,8 @@ def test_gradients_of_keeps_equal_autograds(
             parameter.add_(0.1 * torch.randn_like(parameter))
     losses = model.losses(next(model.rollout_buffer.get(None)), 0.2, OPTIONS["ent_coef"])
     losses.loss.backward()
-    update, figures = fused_gradients(model, {})
-    for fused, expected in zip(figures, losses, strict=True):
+    update, metrics = fused_gradients(model, {})
+    for fused, expected in zip(metrics, losses, strict=True):
         assert fused == pytest.approx(expected.item(), rel=1e-3, abs=1e-5)
     for parameter, gradient in update.named_gradients():
         assert (gradient != 0).any()
@@ -381,8 +381,8 @@ def test_with_exact_values_the_advantage_of_a_decision_is_exactly_its_regret(var
         throws, batch = env.throws(), env.env.batch
         won = throws.rewards > 0
         num_wins += int(won.sum())
-        throw_values = value_before(solution, np.where(won[:, None], batch.final_state, batch.state))
-        buffer.add_throws(throws, torch.from_numpy(throw_values[:, None]))
+        afterstate_values = value_before(solution, np.where(won[:, None], batch.final_state, batch.state))
+        buffer.add_throws(throws, torch.from_numpy(afterstate_values[:, None]))
         buffer.add(
             observations,
             actions[:, None],
