@@ -92,6 +92,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _summary(agent: str, compiled: CompiledVariant, trace: GameTrace, out: Path) -> dict[str, Any]:
+    boxes = compiled.variant.boxes
     return {
         "agent": agent,
         "variant": compiled.variant.name,
@@ -103,7 +104,7 @@ def _summary(agent: str, compiled: CompiledVariant, trace: GameTrace, out: Path)
             {
                 "dice": list(THROWS[decision.throw]),
                 "throw": decision.throw_number,
-                "action": action_text(decision.action, THROWS[decision.throw], compiled.variant.boxes),
+                "action": action_text(decision.action, THROWS[decision.throw], boxes),
                 "best_action": action_text(
                     decision.best_action, THROWS[decision.throw], compiled.variant.boxes
                 ),
