@@ -123,22 +123,23 @@ def _print_sampled(results: Sequence[dict[str, Any]], console: Console) -> None:
     table = Table(
         title=_title(first),
         caption=f"{first['num_games']:,} games with the same dice, 95 % intervals; optimum "
-        f"{first['optimal_score']:.3f}. Luck-adjusted: the same mean without the luck of the dice.",
+        f"{first['optimal_score']:.3f}. The score is the mean without the luck of the dice, "
+        "the plain mean is with it.",
     )
     table.add_column("agent", overflow="fold", min_width=11)
-    _add_columns(table, "mean score", "luck-adjusted", "of optimum")
+    _add_columns(table, "score", "of optimum", "plain mean")
     for result in results:
         table.add_row(
             result["agent"],
             _with_interval(result["mean_score"], result["ci95"]),
-            _with_interval(result["luck_adjusted_mean"], result["luck_adjusted_ci95"]),
             f"{100 * result['optimality']:.2f} %",
+            _with_interval(result["plain_mean_score"], result["plain_ci95"]),
         )
     console.print(table)
     for result in results[1:]:
         paired = result["difference_to_first"]
         console.print(
-            f"{result['agent']} less {first['agent']}, game by game: "
+            f"{result['agent']} less {first['agent']}, game by game, without their luck: "
             f"{_with_interval(paired['mean'], paired['ci95'])} points"
         )
 
@@ -229,7 +230,7 @@ def _sample(made: Sequence[Agent], arguments: argparse.Namespace, rules: RunRule
         if first is None:
             first = games
         else:
-            paired = paired_difference(games.scores, first.scores)
+            paired = paired_difference(games.adjusted_scores, first.adjusted_scores)
             result["difference_to_first"] = {
                 "mean": paired.mean,
                 "ci95": list(paired.ci95),

@@ -121,17 +121,19 @@ class Judge:
     def _judge_sampled(self, agent: Agent) -> Judgement:
         games = play_games(agent, self.config.games, seed=SELECTION_SEED, instant_win=self.instant_win)
         optimal = self._optimal_games
-        mean = float(games.scores.mean())
-        low, high = confidence_interval(games.scores)
-        optimality = mean / solve_solo(self.compiled, instant_win=self.instant_win).expected_score
+        adjusted = games.adjusted_scores
+        mean = float(adjusted.mean())
+        low, high = confidence_interval(adjusted)
+        optimality = mean / games.optimal_score
+        # Both met the same dice, so the difference is steadier than either mean.
         lost = (optimal.box_points - games.box_points).mean(axis=0)
         scalars = {
             "eval/mean_score": mean,
             "eval/mean_score_ci95_low": low,
             "eval/mean_score_ci95_high": high,
             "eval/optimality": optimality,
-            # Both met the same dice, so the difference is steadier than either mean.
-            "eval/lost_points": float((optimal.scores - games.scores).mean()),
+            "eval/lost_points": games.optimal_score - mean,
+            "eval/plain_mean_score": float(games.scores.mean()),
             "eval/instant_win_share": float(games.instant_wins.mean()),
         }
         for index, box in enumerate(self.compiled.variant.boxes):

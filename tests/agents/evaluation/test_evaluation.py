@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from agents.base import Agent
 from agents.evaluation.exact import exact_evaluation, exact_scalars, exact_summary
 from agents.evaluation.figures import exact_figures
-from agents.evaluation.sampled import confidence_interval, evaluate_sampled, paired_difference, play_games
+from agents.evaluation.sampled import (
+    confidence_interval,
+    evaluate_sampled,
+    paired_difference,
+    play_games,
+    without_luck,
+)
 from agents.evaluation.traces import trace_game
 from agents.players.baselines import RandomAgent, ValueAgent
 from agents.registry import make_agent
@@ -99,8 +105,9 @@ def assert_agree(evaluation: ExactEvaluation, result: dict[str, Any]) -> None:
     """Hold a simulation against the exact figures, at five standard errors."""
     error = evaluation.std_score / np.sqrt(result["num_games"])
     assert abs(result["mean_score"] - evaluation.expected_score) < 5 * error
-    low, high = result["luck_adjusted_ci95"]
-    assert abs(result["luck_adjusted_mean"] - evaluation.expected_score) < 2.6 * (high - low) / 2 + 1e-9
+    assert abs(result["plain_mean_score"] - evaluation.expected_score) < 5 * error
+    low, high = result["ci95"]
+    assert abs(result["mean_score"] - evaluation.expected_score) < 2.6 * (high - low) / 2 + 1e-9
     # Few games hold an instant win, and those few make much of the variance.
     assert result["std_score"] == pytest.approx(evaluation.std_score, rel=0.15)
     shares = np.sqrt(0.25 / result["num_games"])
@@ -172,8 +179,51 @@ def test_luck_adjusted_scores_keep_the_mean_and_lose_the_variance() -> None:
     assert games.variance_ratio is not None
     assert games.variance_ratio > 30
     optimal = play_games(make_agent("optimal", "ruibal"), 500, seed=11)
+    low, high = confidence_interval(optimal.adjusted_scores)
+    assert high - low < 1e-9
     assert optimal.variance_ratio is None
     assert optimal.adjusted_scores == pytest.approx(optimal.optimal_score, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["random", "tips", "turn_greedy", "optimal"])
+def test_the_interval_without_luck_is_never_wider_and_comes_first(name: str) -> None:
+    result = evaluate_sampled(make_agent(name, "ruibal", seed=0), 2_000, seed=13)
+    low, high = result["ci95"]
+    plain_low, plain_high = result["plain_ci95"]
+    assert high - low < 1.02 * (plain_high - plain_low)
+    assert result["optimality"] == result["mean_score"] / result["optimal_score"]
+    keys = list(result)
+    assert keys.index("mean_score") < keys.index("plain_mean_score")
+    if name == "optimal":
+        assert result["optimality"] == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["random", "tips", "turn_greedy", "optimal"])
+def test_many_small_samples_have_the_exact_mean(name: str) -> None:
+    agent = make_agent(name, "ruibal", seed=0)
+    games = play_games(agent, 400 * 25, seed=17)
+    scores, luck = games.scores.reshape(400, 25), games.luck.reshape(400, 25)
+    means = np.array([without_luck(*sample).mean() for sample in zip(scores, luck, strict=True)])
+    error = means.std(ddof=1) / np.sqrt(len(means)) + 1e-9
+    assert abs(means.mean() - exact_evaluation(agent).expected_score) < 4 * error
+
+
+def test_only_folds_keep_the_mean_where_luck_is_skewed() -> None:
+    """Fitted on its own games the coefficient goes with their luck, and the mean is wrong."""
+    generator = np.random.default_rng(0)
+    luck = generator.exponential(size=(4_000, 25)) - 1
+    scores = luck**2
+    ours = np.array([without_luck(*sample).mean() for sample in zip(scores, luck, strict=True)])
+    assert abs(ours.mean() - 1.0) < 4 * ours.std() / np.sqrt(len(ours))
+    centred = luck - luck.mean(axis=1, keepdims=True)
+    coefficient = (centred * scores).sum(axis=1) / (centred**2).sum(axis=1)
+    own = (scores - coefficient[:, None] * luck).mean(axis=1)
+    assert abs(own.mean() - 1.0) > 8 * own.std() / np.sqrt(len(own))
+
+
+def test_few_games_are_left_as_they_are() -> None:
+    games = play_games(make_agent("tips", "ruibal"), 8, seed=1)
+    assert np.array_equal(games.adjusted_scores, games.scores)
 
 
 def test_pairs_meet_the_same_dice() -> None:
