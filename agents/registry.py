@@ -104,7 +104,7 @@ def make_agent(
         AgentError: There is no such agent, its files are broken, it plays other rules or not
             with that many players.
     """
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    compiled = compile_variant(variant)
     request = AgentRequest(compiled, instant_win, seed, num_players, store)
     entry = _REGISTRY.get(str(spec))
     if entry is not None:

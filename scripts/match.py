@@ -154,12 +154,19 @@ def _print(result: dict[str, Any], console: Console) -> None:
     for row in result["agents"]:
         cross.add_row(row, *(cells.get((row, column), "") for column in result["agents"]))
     console.print(cross)
-    ratings = Table(title="Ratings of the field (Plackett-Luce; 25 at the start)")
+    is_bounded = all(row["ci95"] is not None for row in result["ratings"])
+    ratings = Table(
+        title="Ratings of the field (Elo points, mean 0)",
+        caption="maximum likelihood over all games; 400 points are odds of 10 to 1"
+        if is_bounded
+        else "somebody was ahead of others every time: no likelihood is largest, so every pair is given "
+        "one more game, drawn, and no interval",
+    )
     ratings.add_column("agent")
-    for heading in ("rating", "deviation", "rating - 3 deviations"):
-        ratings.add_column(heading, justify="right")
-    for row in sorted(result["ratings"], key=lambda row: -row["mu"]):
-        ratings.add_row(row["agent"], f"{row['mu']:.2f}", f"{row['sigma']:.2f}", f"{row['ordinal']:.2f}")
+    ratings.add_column("rating", justify="right")
+    for row in sorted(result["ratings"], key=lambda row: -row["rating"]):
+        half = "" if row["ci95"] is None else f" ± {(row['ci95'][1] - row['ci95'][0]) / 2:.1f}"
+        ratings.add_row(row["agent"], f"{row['rating']:+.1f}{half}")
     console.print(ratings)
 
 

@@ -100,7 +100,7 @@ class _Wording:
             kept = KEEPS[KEEP_OF_MASK[throw, action]]
             return _Move(keep_text(kept, language=self.language, dice=self.skin), dice)
         box = action - NUM_KEEP_ACTIONS
-        points = int(self.compiled.points[self.compiled.card_status[card], box, int(served), throw])
+        points = int(self.compiled.closing_points(card, box, int(served), throw))
         named = self.compiled.variant.boxes[box]
         return _Move(close_text(named, points, language=self.language, dice=self.skin), ())
 

@@ -237,7 +237,7 @@ def walk_games(
             closers, box = rows[closes], actions[closes] - NUM_KEEP_ACTIONS
             where = (box, served[closes].astype(int), throw[closes])
             points = np.zeros(len(rows))
-            points[closes] = compiled.points[compiled.card_status[card[closers]], *where]
+            points[closes] = compiled.closing_points(card[closers], *where)
             yield Step(turn, winners, winning_throws, rows, states, masks, actions, points)
             kept[rows[~closes]] = KEEP_OF_MASK[throw[~closes], actions[~closes]]
             card[closers] = compiled.next_card(card[closers], *where)

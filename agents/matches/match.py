@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from openskill.models import PlackettLuce
 from tqdm import tqdm
 
 from agents.base import Agent, StateAgent, ask_alone
 from agents.errors import AgentError
 from agents.evaluation.sampled import EVALUATION_SEED, confidence_interval
+from agents.matches.ratings import Ratings, rate
 from agents.players.seats import SeatAgent
 from generala_env.envs.dealing import FirstSeat
 from generala_env.envs.games import TableGames
@@ -29,9 +29,6 @@ Player = Agent | SeatAgent
 """Anybody who can sit at a table."""
 
 GAMES_AT_ONCE: Final = 20_000
-
-RATED_GAMES: Final = 5_000
-"""Games of each table from which ratings are computed; more make them no better."""
 
 
 @dataclass(frozen=True)
@@ -239,29 +236,6 @@ def _table_report(games: MatchGames, labels: Sequence[str], tie_break: TieBreak)
     }
 
 
-def rate(tables: Sequence[tuple[Sequence[int], MatchGames]], num_agents: int) -> list[tuple[float, float]]:
-    """Rate a field by the places of its games, in order of deals (Plackett-Luce, openskill).
-
-    Args:
-        tables: The indices of the agents of each table, and its games.
-        num_agents: How many agents there are.
-
-    Returns:
-        Mean and standard deviation of each agent's rating; they start at 25 and 25/3.
-    """
-    model = PlackettLuce()
-    ratings = [model.rating() for _ in range(num_agents)]
-    placed = [(members, games.places) for members, games in tables]
-    num_rotations = max(len(members) for members, _ in placed)
-    for deal in range(min(len(placed[0][1]), -(-RATED_GAMES // num_rotations))):
-        for members, by_deal in placed:
-            for finish in by_deal[deal].tolist():
-                rated = model.rate([[ratings[index]] for index in members], ranks=finish)
-                for index, (rating,) in zip(members, rated, strict=True):
-                    ratings[index] = rating
-    return [(float(rating.mu), float(rating.sigma)) for rating in ratings]
-
-
 def compare_agents(
     agents: Sequence[Player],
     num_games: int,
@@ -314,7 +288,8 @@ def compare_agents(
                 progress=bar,
             )
             tables.append((members, games))
-    ratings = rate(tables, len(agents))
+    ratings = rate([(members, games.places) for members, games in tables], len(agents))
+    one_of = np.eye(len(agents))
     return {
         "variant": variant.name,
         "fingerprint": variant.fingerprint,
@@ -326,19 +301,26 @@ def compare_agents(
             _table_report(games, [labels[index] for index in members], variant.tie_break)
             for members, games in tables
         ],
-        "pairs": _pairs(tables, labels),
+        "pairs": _pairs(tables, labels, ratings),
         "ratings": [
-            {"agent": label, "mu": mu, "sigma": sigma, "ordinal": mu - 3 * sigma}
-            for label, (mu, sigma) in zip(labels, ratings, strict=True)
+            _rating(ratings, weights) | {"agent": label}
+            for label, weights in zip(labels, one_of, strict=True)
         ],
     }
 
 
+def _rating(ratings: Ratings, weights: NDArray[np.float64]) -> dict[str, Any]:
+    """Return a weighted sum of ratings and its interval as JSON types; without one if there is none."""
+    interval = ratings.interval(weights)
+    return {"rating": float(weights @ ratings.values), "ci95": None if interval is None else list(interval)}
+
+
 def _pairs(
-    tables: Sequence[tuple[tuple[int, ...], MatchGames]], labels: Sequence[str]
+    tables: Sequence[tuple[tuple[int, ...], MatchGames]], labels: Sequence[str], ratings: Ratings
 ) -> list[dict[str, Any]]:
     """Compare every pair at the tables where both sat: who ended ahead, and by how many points."""
     pairs = []
+    one_of = np.eye(len(labels))
     for first, second in combinations(range(len(labels)), 2):
         ahead, margins = [], []
         for members, games in tables:
@@ -352,6 +334,7 @@ def _pairs(
                 "agents": [labels[first], labels[second]],
                 "ahead": _mean(np.concatenate(ahead, axis=1)),
                 "score_difference": _mean(np.concatenate(margins, axis=1)),
+                "rating_difference": _rating(ratings, one_of[first] - one_of[second]),
             }
         )
     return pairs

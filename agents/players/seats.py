@@ -191,8 +191,7 @@ class RaceAgent(SeatAgent):
         throw = np.asarray(turn.throw, dtype=np.intp)
         number = np.minimum(np.asarray(turn.throw_number, dtype=np.intp), 2) - 1
         closing = self.tables.closing_values(batch.cards, batch.scores, turn.served, throw)
-        # The mask that keeps all five is not among the 31, so every keep here is partial.
-        kept = np.minimum(KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS], NUM_PARTIAL_KEEPS - 1)
+        kept = KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS]
         keep_values, of = self._turn_values(batch)
         return np.concatenate([keep_values[of[:, None], number[:, None], kept], closing], axis=1)
 

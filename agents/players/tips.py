@@ -39,12 +39,12 @@ class TipsAgent(StateAgent):
 
     def act_on(self, batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Follow the rules of thumb in every state; see ``StateAgent.act_on``."""
-        paid = self.compiled.points[
-            self.compiled.card_status[np.asarray(batch.card, dtype=np.intp)],
-            :,
+        paid = self.compiled.closing_points(
+            np.asarray(batch.card, dtype=np.intp),
+            slice(None),
             np.asarray(batch.served, dtype=np.intp),
             np.asarray(batch.throw, dtype=np.intp),
-        ]
+        )
         closable = action_masks[:, NUM_KEEP_ACTIONS:]
         keys = np.concatenate(
             [

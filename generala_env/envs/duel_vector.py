@@ -19,6 +19,7 @@ from generala_env.envs.games import TableGames
 from generala_env.envs.opponents import NUM_PLAYERS, OpponentPool, Opponents, ask
 from generala_env.envs.outcomes import outcome_rewards
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.resets import reset_mask, seeds_of
 from generala_env.envs.showing import Showing, Shown
 from generala_env.envs.table_observation import table_layout
 from generala_env.rules.compiled import compile_variant
@@ -142,20 +143,11 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
 
         Raises:
             ValueError: The seeds or the mask do not fit the number of environments.
+            gymnasium.error.Error: A seed is not a non-negative integer.
         """
-        mask = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, dtype=bool)))
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-            raise ValueError(f"options['reset_mask']: not a bool array of shape ({self.num_envs},)")
-        seeds: Sequence[int | None]
-        if seed is None:
-            seeds = [None] * self.num_envs
-        elif isinstance(seed, int | np.integer):
-            seeds = [int(seed) + index for index in range(self.num_envs)]
-        else:
-            seeds = seed
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"seed: {len(seeds)} seeds for {self.num_envs} environments")
-        rows = np.flatnonzero(mask)
+        chosen = reset_mask(options, self.num_envs)
+        seeds = seeds_of(seed, chosen)
+        rows = np.flatnonzero(chosen)
         for index in rows.tolist():
             if seeds[index] is not None or self._generators[index] is None:
                 self._generators[index], _ = seeding.np_random(seeds[index])

@@ -93,7 +93,6 @@ class TableGames:
         self.num_players = num_players
         self._first_player = first_player
         self._playoff = playoff_tables(compiled.variant)
-        self._is_bonus_taken = np.array([status.is_bonus_taken for status in compiled.statuses])
         games = len(seeds)
         shape = (games, num_players)
         self._seeds = np.array(seeds, dtype=np.uint64)
@@ -131,16 +130,7 @@ class TableGames:
             self._seeds[rows] = seeds
         if numbers is not None:
             self._numbers[rows] = numbers
-        for array in (
-            self.card,
-            self.score,
-            self.bonus,
-            self.candidates,
-            self.made,
-            self.results,
-            self.repeats,
-            self.won,
-        ):
+        for array in (self.card, self.score, self.bonus, self.results, self.repeats):
             array[rows] = 0
         self.sheet[rows] = self.last_box[rows] = -1
         for array in (self.candidates, self.made, self.won):
@@ -213,7 +203,7 @@ class TableGames:
         rolls = (draws * NUM_ORDERED_THROWS).astype(np.int64)
         self.throw[rows] = next_throw_table()[self.kept[rows], rolls]
         five = rows[IS_FIVE_EQUAL[self.throw[rows]]]
-        wins = five[self.served(five) & self.compiled.instant_win[self._playing_cards(five)]]
+        wins = five[self.compiled.wins_at_once(self.turn_batch(five))]
         self.is_over[wins] = self.is_instant_win[wins] = True
         self.won[wins, self.current[wins]] = True
 
@@ -320,12 +310,11 @@ class TableGames:
         seats = self.current[closers]
         cards = self.card[closers, seats]
         where = (boxes, self.served(closers).astype(np.intp), self.throw[closers])
-        status = self.compiled.card_status
-        paid = self.compiled.points[status[cards], *where]
+        paid = self.compiled.closing_points(cards, *where)
         self.score[closers, seats] += paid
         self.card[closers, seats] = after = self.compiled.next_card(cards, *where)
-        takes_bonus = self._is_bonus_taken[status[after]] & ~self._is_bonus_taken[status[cards]]
-        bonus = takes_bonus * self.compiled.variant.doble.points
+        status = self.compiled.card_status
+        bonus = self.compiled.bonus[status[cards], status[after]]
         self.bonus[closers, seats] += bonus
         self.sheet[closers, seats, boxes] = paid - bonus
         self.last_box[closers, seats] = boxes

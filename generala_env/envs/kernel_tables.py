@@ -124,26 +124,24 @@ def make_tables(
         wins_at_once: Whether a served Generala that wins ends the game.
     """
     rolled, union = _throw_tables()
-    has_bonus = np.array([status.is_bonus_taken for status in compiled.statuses])
-    bonus = np.where(~has_bonus[:, None] & has_bonus, compiled.variant.doble.points, 0)
-    rows, keeps = row_tables(layout), keep_rows(compiled, canonical_keeps)
+    cards, rows, keeps = compiled.tables, row_tables(layout), keep_rows(compiled, canonical_keeps)
     boxes = np.arange(compiled.num_boxes)
     return Tables(
         rolled=rolled,
         union=union,
         num_kept=KEEP_SIZES[:NUM_PARTIAL_KEEPS].astype(np.int64) * NUM_ORDERED_THROWS,
         keep_of_mask=KEEP_OF_MASK,
-        is_served=compiled.is_served,
+        is_served=cards.is_served,
         five_equal=IS_FIVE_EQUAL,
-        wins=compiled.instant_win & wins_at_once,
-        card_open=compiled.card_open,
-        card_status=compiled.card_status,
-        card_index=compiled.card_index,
-        points=compiled.points,
-        next_status=compiled.next_status,
-        bonus=bonus.astype(np.int32),
+        wins=cards.instant_win & wins_at_once,
+        card_open=cards.card_open,
+        card_status=cards.card_status,
+        card_index=cards.card_index,
+        points=cards.points,
+        next_status=cards.next_status,
+        bonus=compiled.bonus,
         keep_rows=np.pad(keeps.reshape(-1, NUM_KEEP_ACTIONS), ((0, 0), (0, KEEP_ROW - NUM_KEEP_ACTIONS))),
-        close_rows=compiled.closable.astype(np.int8),
+        close_rows=cards.closable.astype(np.int8),
         turn_rows=rows.turn,
         locked_rows=rows.locked,
         card_rows=rows.card,
@@ -151,5 +149,5 @@ def make_tables(
         open_rows=rows.closable,
         dice_rows=rows.dice,
         throw_dice=THROW_DICE,
-        card_open_boxes=np.ascontiguousarray(compiled.card_open[:, None] >> boxes & 1, dtype=bool),
+        card_open_boxes=np.ascontiguousarray(cards.card_open[:, None] >> boxes & 1, dtype=bool),
     )

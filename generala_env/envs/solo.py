@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from generala_env.envs.observation import ObservationLayout, keep_rows, observation_layout, row_tables
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.positions import Position, game_state, position_of
 from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import (
@@ -27,14 +28,13 @@ from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
     KEEP_OF_MASK,
-    KEEPS,
     NUM_ORDERED_THROWS,
     NUM_THROWS,
     THROWS,
     THROWS_PER_TURN,
     next_throw_table,
 )
-from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
+from generala_env.rules.game import GameState, IllegalActionError
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant, get_variant
 
 IllegalAction = Literal["raise", "penalty", "terminate"]
@@ -273,19 +273,44 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     @property
     def state(self) -> GameState:
         """The position as the engine and the solvers know it."""
-        card = self.compiled.card(self._card)
-        turn = Turn(self._throw_number, THROWS[self._throw], KEEPS[self._kept])
-        player = Player(card, tuple(self._sheet), self._bonus)
-        closed = self.compiled.num_boxes - card.num_open
-        return GameState(
-            Phase.OVER if self._is_over or self._is_won else Phase.TURNS,
-            (player,),
-            first_player=0,
-            round=min(closed + 1, self.compiled.num_boxes),
-            turn=turn,
-            winners=(0,) if self._is_over or self._is_won else (),
-            is_instant_win=self._is_won,
+        position = Position(
+            self._card,
+            self._throw,
+            self._throw_number,
+            self._served,
+            self._kept,
+            self._is_over,
+            self._is_won,
+            self._bonus,
         )
+        return game_state(self.compiled, position, self._sheet)
+
+    def set_state(self, state: GameState) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Lay a position on the table and go on from it; the generator goes on as it was.
+
+        The score is what the sheet shows, and the win if the game was won at once. A game that is over
+        offers no action; a decision whose throw has won offers the one action that ends the game.
+
+        Args:
+            state: A position of a game played alone: a decision, or the end.
+
+        Returns:
+            Observation and ``info``, as ``reset`` does.
+
+        Raises:
+            ValueError: The environment cannot be in that position; nothing has changed.
+        """
+        wins_at_once = self.instant_win_points is not None
+        position = position_of(self.compiled, state, wins_at_once=wins_at_once)
+        self._card, self._throw, self._throw_number = position.card, position.throw, position.throw_number
+        self._served, self._kept = bool(position.served), position.kept
+        self._is_over, self._is_won = bool(position.is_over), bool(position.is_won)
+        self._sheet, self._bonus = list(state.players[0].sheet), position.bonus
+        self._score = float(state.players[0].score)
+        if self._is_over and self._is_won:
+            self._score += self.instant_win_points or 0.0
+        self._update_mask()
+        return self._observe(), self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now; (n_actions,) bool, all false at the end."""
@@ -382,9 +407,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         where = (before, box, int(self._served), self._throw)
         points = compiled.points.item(where)
         after = compiled.next_status.item(where)
-        bonus = 0
-        if compiled.statuses[after].is_bonus_taken and not compiled.statuses[before].is_bonus_taken:
-            bonus = self.variant.doble.points
+        bonus = compiled.bonus.item(before, after)
         self._sheet[box] = points - bonus
         self._last_box = box
         self._bonus += bonus

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from generala_env.compiling import kernel
 from generala_env.envs.kernel_tables import KEEP_ROW, Tables
+from generala_env.envs.positions import Position
 from generala_env.envs.solo import ILLEGAL_ACTIONS
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import TurnBatch
@@ -26,9 +27,9 @@ from generala_env.rules.dice import (
     THROWS_PER_TURN,
 )
 
-# Columns of the state array.
-CARD, THROW, THROW_NUMBER, SERVED, KEPT, IS_OVER, IS_WON, BONUS = range(8)
-NUM_COLUMNS: Final = 8
+# Columns of the state array: the fields of a ``Position``.
+NUM_COLUMNS: Final = len(Position._fields)
+CARD, THROW, THROW_NUMBER, SERVED, KEPT, IS_OVER, IS_WON, BONUS = range(NUM_COLUMNS)
 
 # When an episode begins anew, and what an illegal action does.
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
@@ -415,6 +416,83 @@ def _restrict_mask(masks: Any, index: Any, is_over: Any) -> None:
             found = True
 
 
+@kernel(is_inner=True, inline="always")
+def _close_box(tables: Any, batch: Any, index: Any, box: Any, card: Any, served: Any, throw: Any) -> Any:
+    """Write a box of the sheet; return what was paid and the card afterwards."""
+    before = _natural(tables.card_status[card])
+    paid = tables.points[before, box, served, throw]
+    after = _natural(tables.next_status[before, box, served, throw])
+    bonus = tables.bonus[before, after]
+    batch.sheet[index, box] = paid - bonus
+    batch.state[index, BONUS] += bonus
+    opened = _natural(tables.card_open[card]) & ~(np.int64(1) << box)
+    return paid, _natural(tables.card_index[opened, after])
+
+
+@kernel(is_inner=True, inline="always")
+def _begin(batch: Any, index: Any) -> None:
+    """Empty the sheet and the counts of an environment."""
+    batch.state[index, BONUS] = 0
+    for box in range(batch.sheet.shape[1]):
+        batch.sheet[index, box] = -1
+    batch.score[index] = 0.0
+    batch.length[index] = 0
+
+
+@kernel(is_inner=True, inline="always")
+def _store(
+    to: Any,
+    index: Any,
+    card: Any,
+    throw: Any,
+    throw_number: Any,
+    served: Any,
+    kept: Any,
+    is_over: Any,
+    is_won: Any,
+) -> None:
+    """Write a position, all but its bonus, into a row of states."""
+    to[index, CARD] = card
+    to[index, THROW] = throw
+    to[index, THROW_NUMBER] = throw_number
+    to[index, SERVED] = served
+    to[index, KEPT] = kept
+    to[index, IS_OVER] = is_over
+    to[index, IS_WON] = is_won
+
+
+@kernel(is_inner=True)
+def _describe(start: Any, stop: Any, batch: Any, tables: Any, description: Any, autoreset: Any) -> None:
+    """Write what a step of environments ``start`` to ``stop - 1`` did for its caller to keep."""
+    numbers, flags, throw_numbers, dice, open_boxes, masks = description
+    state, last, num_actions = batch.state, batch.state, masks.shape[1]
+    terminated, final_score = batch.terminated, batch.final_score
+    if autoreset == SAME_STEP:
+        last = batch.final_state
+    count = stop - start
+    _copy(numbers[REWARDS].ctypes.data + 8 * start, batch.rewards.ctypes.data + 8 * start, 8 * count)
+    _copy(numbers[SCORES].ctypes.data + 8 * start, batch.score.ctypes.data + 8 * start, 8 * count)
+    for row in (TERMINATED, ENDED):
+        _copy(flags[row].ctypes.data + start, batch.terminated.ctypes.data + start, count)
+    first = num_actions * start
+    _copy(masks.ctypes.data + first, batch.masks.ctypes.data + first, num_actions * count)
+    dice_at, dice_from = dice.ctypes.data, tables.throw_dice.ctypes.data
+    open_at, open_from = open_boxes.ctypes.data, tables.card_open_boxes.ctypes.data
+    num_boxes = open_boxes.shape[1]
+    for number in range(start, stop):
+        index = _natural(number)
+        card, throw = _natural(state[index, CARD]), _natural(state[index, THROW])
+        _copy(dice_at + index * NUM_DICE, dice_from + throw * NUM_DICE, NUM_DICE)
+        _copy(open_at + index * num_boxes, open_from + card * num_boxes, num_boxes)
+        has_ended = terminated[index]
+        throw_numbers[index] = state[index, THROW_NUMBER]
+        numbers[FINAL_SCORES, index] = final_score[index] if has_ended else 0.0
+        flags[TRUNCATED, index] = False
+        flags[PRESENT, index] = True
+        flags[ALL_THROWN, index] = state[index, SERVED] != 0
+        flags[WON, index] = has_ended and last[index, IS_WON] != 0
+
+
 @kernel(is_inner=True)
 def _step_range(
     start: Any,
@@ -435,44 +513,13 @@ def _step_range(
     Illegal actions have been ruled out or are punished.
     """
     tables, batch = _open_tables(tables_at), _open_batch(batch_at)
-    (
-        rolled,
-        union,
-        num_kept,
-        keep_of_mask,
-        is_served,
-        five_equal,
-        wins,
-        card_open,
-        card_status,
-        card_index,
-        points,
-        next_status,
-        bonuses,
-    ) = tables[:13]
-    (
-        state,
-        sheet,
-        score,
-        length,
-        generator,
-        masks,
-        rewards,
-        terminations,
-        illegal,
-        final_state,
-        final_score,
-        final_length,
-    ) = batch
+    rolled, union, num_kept = tables.rolled, tables.union, tables.num_kept
+    is_served, five_equal, wins = tables.is_served, tables.five_equal, tables.wins
+    state, generator, masks = batch.state, batch.generator, batch.masks
     rows = _rows(tables)
     observations_at, final_at = observations.ctypes.data, final_observations.ctypes.data
     observation_size = observations.shape[1] * observations.itemsize
     masks_at, num_actions = masks.ctypes.data, masks.shape[1]
-    numbers, flags, throw_numbers, dice, open_boxes, mask_copies = description
-    describes = len(throw_numbers) > 0
-    dice_at, dice_from = dice.ctypes.data, tables.throw_dice.ctypes.data
-    open_at, open_from = open_boxes.ctypes.data, tables.card_open_boxes.ctypes.data
-    num_boxes = sheet.shape[1]
     num_ended = 0
     for number in range(start, stop):
         index = _natural(number)
@@ -489,7 +536,7 @@ def _step_range(
         throws = False
         if not begins:
             action = np.int64(actions[index])
-            length[index] += 1
+            batch.length[index] += 1
             if action < 0 or action >= num_actions or not masks[index, action]:
                 is_illegal = True
                 reward = illegal_reward
@@ -498,20 +545,14 @@ def _step_range(
                 reward = win_points
                 is_over = True
             elif action < NUM_KEEP_ACTIONS:
-                kept = _natural(keep_of_mask[throw, action])
+                kept = _natural(tables.keep_of_mask[throw, action])
                 throw_number += np.int64(1)
                 throws = True
             else:
-                box: Any = _natural(action - NUM_KEEP_ACTIONS)
-                before = _natural(card_status[card])
-                paid = points[before, box, served, throw]
-                after = _natural(next_status[before, box, served, throw])
-                bonus = bonuses[before, after]
-                sheet[index, box] = paid - bonus
-                state[index, BONUS] += bonus
-                card = _natural(card_index[_natural(card_open[card]) & ~(np.int64(1) << box), after])
+                box = _natural(action - NUM_KEEP_ACTIONS)
+                paid, card = _close_box(tables, batch, index, box, card, served, throw)
                 reward = np.float64(paid)
-                throws = card_open[card] != 0
+                throws = tables.card_open[card] != 0
                 if throws:
                     kept = np.int64(EMPTY_KEEP)
                     throw_number = np.int64(1)
@@ -525,32 +566,20 @@ def _step_range(
                     is_over = True
                     reward += win_points
             if not is_illegal:
-                score[index] += reward
+                batch.score[index] += reward
             if is_over:
-                final_score[index] = score[index]
-                final_length[index] = length[index]
+                batch.final_score[index] = batch.score[index]
+                batch.final_length[index] = batch.length[index]
                 if autoreset == SAME_STEP:
-                    _write_observation(
-                        final_at + index * observation_size,
-                        rows,
-                        card,
-                        _natural(card_status[card]),
-                        throw,
-                        throw_number,
-                        served,
-                        kept,
-                    )
-                    final_state[index, CARD] = card
-                    final_state[index, THROW] = throw
-                    final_state[index, THROW_NUMBER] = throw_number
-                    final_state[index, SERVED] = served
-                    final_state[index, KEPT] = kept
-                    final_state[index, IS_OVER] = 1
-                    final_state[index, IS_WON] = is_won
+                    status = _natural(tables.card_status[card])
+                    to = final_at + index * observation_size
+                    _write_observation(to, rows, card, status, throw, throw_number, served, kept)
+                    final_state = batch.final_state
+                    _store(final_state, index, card, throw, throw_number, served, kept, True, is_won)
                     final_state[index, BONUS] = state[index, BONUS]
                     begins = True
         has_ended = is_over and (autoreset == SAME_STEP or not begins)
-        terminations[index] = has_ended
+        batch.terminated[index] = has_ended
         num_ended += has_ended
         if begins:
             card = np.int64(0)
@@ -560,47 +589,18 @@ def _step_range(
             served = np.int64(is_served[0, 1])
             is_over = False
             is_won = served != 0 and five_equal[throw] and wins[card]
-            state[index, BONUS] = 0
-            for box in range(sheet.shape[1]):
-                sheet[index, box] = -1
-            score[index] = 0.0
-            length[index] = 0
-        state[index, CARD] = card
-        state[index, THROW] = throw
-        state[index, THROW_NUMBER] = throw_number
-        state[index, SERVED] = served
-        state[index, KEPT] = kept
-        state[index, IS_OVER] = is_over
-        state[index, IS_WON] = is_won
-        rewards[index] = reward
-        illegal[index] = is_illegal
-        status = _natural(card_status[card])
+            _begin(batch, index)
+        _store(state, index, card, throw, throw_number, served, kept, is_over, is_won)
+        batch.rewards[index] = reward
+        batch.illegal[index] = is_illegal
+        status = _natural(tables.card_status[card])
         to = observations_at + index * observation_size
         _write_observation(to, rows, card, status, throw, throw_number, served, kept)
-        mask_at = masks_at + index * num_actions
-        _write_mask(mask_at, rows, card, throw, throw_number, kept)
+        _write_mask(masks_at + index * num_actions, rows, card, throw, throw_number, kept)
         if is_over or is_won:
             _restrict_mask(masks, index, is_over)
-        if describes:
-            _copy(dice_at + index * NUM_DICE, dice_from + throw * NUM_DICE, NUM_DICE)
-            _copy(open_at + index * num_boxes, open_from + card * num_boxes, num_boxes)
-    if describes:
-        _copy(numbers[REWARDS].ctypes.data + 8 * start, rewards.ctypes.data + 8 * start, 8 * (stop - start))
-        _copy(numbers[SCORES].ctypes.data + 8 * start, score.ctypes.data + 8 * start, 8 * (stop - start))
-        for row in (TERMINATED, ENDED):
-            _copy(flags[row].ctypes.data + start, terminations.ctypes.data + start, stop - start)
-        size = num_actions * (stop - start)
-        _copy(mask_copies.ctypes.data + num_actions * start, masks_at + num_actions * start, size)
-        last = final_state if autoreset == SAME_STEP else state
-        for number in range(start, stop):
-            index = _natural(number)
-            has_ended = terminations[index]
-            throw_numbers[index] = state[index, THROW_NUMBER]
-            numbers[FINAL_SCORES, index] = final_score[index] if has_ended else 0.0
-            flags[TRUNCATED, index] = False
-            flags[PRESENT, index] = True
-            flags[ALL_THROWN, index] = state[index, SERVED] != 0
-            flags[WON, index] = has_ended and last[index, IS_WON] != 0
+    if len(description[2]) > 0:
+        _describe(start, stop, batch, tables, description, autoreset)
     return num_ended
 
 
@@ -737,7 +737,7 @@ def reset_chosen(chosen: Any, tables_at: Any, batch_at: Any) -> None:
     tables, batch = _open_tables(tables_at), _open_batch(batch_at)
     rolled, union, num_kept, is_served = tables.rolled, tables.union, tables.num_kept, tables.is_served
     five_equal, wins = tables.five_equal, tables.wins
-    state, sheet, generator = batch.state, batch.sheet, batch.generator
+    state, generator = batch.state, batch.generator
     for index in range(len(chosen)):
         if not chosen[index]:
             continue
@@ -748,10 +748,7 @@ def reset_chosen(chosen: Any, tables_at: Any, batch_at: Any) -> None:
         state[index, THROW_NUMBER] = 1
         state[index, SERVED] = is_served[0, 1]
         state[index, IS_WON] = is_served[0, 1] and five_equal[throw] and wins[0]
-        for box in range(sheet.shape[1]):
-            sheet[index, box] = -1
-        batch.score[index] = 0.0
-        batch.length[index] = 0
+        _begin(batch, index)
         batch.terminated[index] = False
 
 

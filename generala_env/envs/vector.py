@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from generala_env.envs.kernel_tables import Tables, make_tables
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
+from generala_env.envs.positions import Position, game_state
+from generala_env.envs.resets import reset_mask, seeds_of
 from generala_env.envs.showing import Showing, Shown
 from generala_env.envs.solo import ILLEGAL_ACTIONS, GeneralaEnv, IllegalAction
 from generala_env.envs.stepping import (
     ALL_THROWN,
-    BONUS,
     CARD,
     DISABLED,
     ENDED,
     FINAL_SCORES,
     IS_OVER,
-    IS_WON,
     KEPT,
     NEXT_STEP,
     NUM_COLUMNS,
@@ -50,15 +50,13 @@ from generala_env.envs.stepping import (
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin, TurnBatch
 from generala_env.rules.dice import (
-    KEEPS,
     NUM_DICE,
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROW_DICE,
-    THROWS,
     THROWS_PER_TURN,
 )
-from generala_env.rules.game import GameState, IllegalActionError, Phase, Player, Turn
+from generala_env.rules.game import GameState, IllegalActionError
 from generala_env.rules.variants import DEFAULT_VARIANT, Variant
 
 _AUTORESET_CODE: Final = {
@@ -275,19 +273,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
 
     def state(self, index: int) -> GameState:
         """Return the position of one environment as the engine knows it."""
-        row = self._batch.state[index].tolist()
-        card = self.compiled.card(row[CARD])
-        sheet = tuple(None if points < 0 else points for points in self._batch.sheet[index].tolist())
-        is_over = bool(row[IS_OVER] or row[IS_WON])
-        return GameState(
-            Phase.OVER if is_over else Phase.TURNS,
-            (Player(card, sheet, row[BONUS]),),
-            first_player=0,
-            round=min(self.compiled.num_boxes - card.num_open + 1, self.compiled.num_boxes),
-            turn=Turn(row[THROW_NUMBER], THROWS[row[THROW]], KEEPS[row[KEPT]]),
-            winners=(0,) if is_over else (),
-            is_instant_win=bool(row[IS_WON]),
-        )
+        sheet = [None if points < 0 else points for points in self._batch.sheet[index].tolist()]
+        return game_state(self.compiled, Position(*self._batch.state[index].tolist()), sheet)
 
     # --- reset --------------------------------------------------------------------------
 
@@ -303,9 +290,15 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
 
         Raises:
             ValueError: The seeds or the mask do not fit the number of environments.
+            gymnasium.error.Error: A seed is not a non-negative integer.
         """
-        chosen = self._reset_mask(options)
-        self._seed(seed, chosen)
+        chosen = reset_mask(options, self.num_envs)
+        seeds = seeds_of(seed, chosen)
+        for index in np.flatnonzero(chosen).tolist():
+            if seeds[index] is not None or not self._is_seeded[index]:
+                own = np.random.PCG64(np.random.SeedSequence(seeds[index]))
+                self._batch.generator[index] = pcg64_words(own)
+                self._is_seeded[index] = True
         self._is_begun |= chosen
         self._has_begun = bool(self._is_begun.all())
         reset_chosen(chosen, *self._bundled())
@@ -314,36 +307,6 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             self.render()
         batch = self._batch
         return observations, self._info_of(batch.state, batch.score, batch.masks.copy(), chosen)
-
-    def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
-        mask = (options or {}).get("reset_mask")
-        if mask is None:
-            return np.ones(self.num_envs, dtype=bool)
-        mask = np.array(mask)  # a copy, which info hands out
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
-            raise ValueError(
-                f"options['reset_mask']: {mask!r} is not a bool array of shape ({self.num_envs},) with a true"
-            )
-        return mask
-
-    def _seed(self, seed: int | Sequence[int | None] | None, chosen: NDArray[np.bool_]) -> None:
-        seeds: Sequence[int | None]
-        if seed is None:
-            seeds = [None] * self.num_envs
-        elif isinstance(seed, int | np.integer):
-            seeds = [int(seed) + index for index in range(self.num_envs)]
-        else:
-            seeds = seed
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"seed: {len(seeds)} seeds for {self.num_envs} environments")
-        for index in np.flatnonzero(chosen).tolist():
-            own = seeds[index]
-            if own is None and self._is_seeded[index]:
-                continue
-            if own is not None and own < 0:
-                raise gym.error.Error(f"seed: {own} is not a non-negative integer")
-            self._batch.generator[index] = pcg64_words(np.random.PCG64(np.random.SeedSequence(own)))
-            self._is_seeded[index] = True
 
     def observe(self) -> NDArray[np.float32]:
         """Return the observations of the present states; (num_envs, size) float32."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -79,6 +79,40 @@ class TurnBatch(NamedTuple):
     kept: NDArray[Any]
 
 
+class CardTables(NamedTuple):
+    """The arrays of a variant that every compiled loop reads, in one argument.
+
+    Shapes and meanings are those of the fields of ``CompiledVariant``.
+
+    Attributes:
+        card_open: (C,) uint16.
+        card_status: (C,) uint8.
+        card_index: (2**B, S) int32.
+        closable: (C, B) bool.
+        points: (S, B, 2, 252) int32.
+        next_status: (S, B, 2, 252) uint8.
+        instant_win: (C,) bool.
+        is_served: (3, 2) bool.
+        is_locked: Whether kept dice are locked.
+        class_of_card: (C,) int32.
+        card_of_class: (K,) int32.
+        successor: (2**B, S) int32, the class of the card with those open boxes and status, or -1.
+    """
+
+    card_open: NDArray[np.uint16]
+    card_status: NDArray[np.uint8]
+    card_index: NDArray[np.int32]
+    closable: NDArray[np.bool_]
+    points: NDArray[np.int32]
+    next_status: NDArray[np.uint8]
+    instant_win: NDArray[np.bool_]
+    is_served: NDArray[np.bool_]
+    is_locked: bool
+    class_of_card: NDArray[np.int32]
+    card_of_class: NDArray[np.int32]
+    successor: NDArray[np.int32]
+
+
 @dataclass(frozen=True, eq=False)
 class CompiledVariant:
     """The card game of a variant as read-only arrays.
@@ -101,9 +135,9 @@ class CompiledVariant:
         instant_win: (C,) bool, whether a served throw of five equal dice wins at once.
         num_generalas: (C,) uint8, Generala and Doble boxes closed with points.
         is_served: (3, 2) bool, by throw (0 is the first) and by whether all dice were thrown.
-        card_class: (C,) int32, cards that the rules cannot tell apart share a class: from
+        class_of_card: (C,) int32, cards that the rules cannot tell apart share a class: from
             them on, the same dice and actions give the same points, wins and tie-breaks.
-        class_card: (K,) int32, the first card of each class, in card order.
+        card_of_class: (K,) int32, the first card of each class, in card order.
         perfect_score: The most points that any line of play without an instant win reaches.
     """
 
@@ -119,8 +153,8 @@ class CompiledVariant:
     instant_win: NDArray[np.bool_]
     num_generalas: NDArray[np.uint8]
     is_served: NDArray[np.bool_]
-    card_class: NDArray[np.int32]
-    class_card: NDArray[np.int32]
+    class_of_card: NDArray[np.int32]
+    card_of_class: NDArray[np.int32]
     perfect_score: int
 
     @property
@@ -136,12 +170,38 @@ class CompiledVariant:
     @property
     def num_classes(self) -> int:
         """The number of cards that the rules can tell apart."""
-        return len(self.class_card)
+        return len(self.card_of_class)
 
     @property
     def num_actions(self) -> int:
         """The size of the action space."""
         return num_actions(self.num_boxes)
+
+    @cached_property
+    def tables(self) -> CardTables:
+        """What compiled loops read, made once."""
+        successor = np.where(self.card_index >= 0, self.class_of_card[self.card_index], -1)
+        return CardTables(
+            card_open=self.card_open,
+            card_status=self.card_status,
+            card_index=self.card_index,
+            closable=self.closable,
+            points=self.points,
+            next_status=self.next_status,
+            instant_win=self.instant_win,
+            is_served=self.is_served,
+            is_locked=self.variant.is_locked,
+            class_of_card=self.class_of_card,
+            card_of_class=self.card_of_class,
+            successor=_frozen(successor.astype(np.int32)),
+        )
+
+    @cached_property
+    def bonus(self) -> NDArray[np.int32]:
+        """(S, S) int32: the Doble bonus that going from one status to another pays."""
+        is_taken = np.array([status.is_bonus_taken for status in self.statuses])
+        takes = ~is_taken[:, None] & is_taken
+        return _frozen(np.where(takes, self.variant.doble.points, 0).astype(np.int32))
 
     def index_of(self, card: Card) -> int:
         """Return the index of a card.
@@ -182,6 +242,25 @@ class CompiledVariant:
             ),
             np.array([KEEP_INDEX[state.turn.kept] for state in states], dtype=np.int16),
         )
+
+    def closing_points(
+        self,
+        card: NDArray[Any] | int,
+        box: NDArray[Any] | int | slice,
+        served: NDArray[Any] | int,
+        throw: NDArray[Any] | int,
+    ) -> NDArray[np.int32]:
+        """Return what closing ``box`` pays, with the Doble bonus; arguments broadcast.
+
+        A ``slice`` of boxes gives the last axis of the result.
+        """
+        return np.asarray(self.points[self.card_status[card], box, served, throw])
+
+    def wins_at_once(self, batch: TurnBatch) -> NDArray[np.bool_]:
+        """Return where the throw on the table is a served Generala that wins; (batch,) bool."""
+        five_equal = IS_FIVE_EQUAL[np.asarray(batch.throw, dtype=np.intp)]
+        wins = self.instant_win[np.asarray(batch.card, dtype=np.intp)]
+        return np.asarray(np.asarray(batch.served, dtype=bool) & five_equal & wins)
 
     def next_card(
         self,
@@ -259,13 +338,16 @@ def _locked_table() -> NDArray[np.bool_]:
     return _frozen(contains[:, KEEP_OF_MASK[:, :NUM_KEEP_ACTIONS]])
 
 
-def compile_variant(variant: str | Variant) -> CompiledVariant:
+def compile_variant(variant: str | Variant | CompiledVariant) -> CompiledVariant:
     """Return the tables of a variant; equal rules share one (cached) object.
 
     Args:
-        variant: A preset's name or a variant.
+        variant: A preset's name, a variant, or its tables, which are returned as they are.
+
+    Raises:
+        ValueError: The variant is not known.
     """
-    return _compile(get_variant(variant))
+    return variant if isinstance(variant, CompiledVariant) else _compile(get_variant(variant))
 
 
 @lru_cache(maxsize=16)
@@ -287,8 +369,10 @@ def _compile(variant: Variant) -> CompiledVariant:
     instant_win = np.array([is_instant_win(variant, card, five_equal, served=True) for card in cards])
     num_generalas = np.array([card.num_generalas for card in cards], dtype=np.uint8)
     points, next_status = outcomes.tables()
-    card_class = _classes(outcomes, card_index, card_open, card_status, closable, instant_win, num_generalas)
-    class_card = np.unique(card_class, return_index=True)[1].astype(np.int32)
+    class_of_card = _classes(
+        outcomes, card_index, card_open, card_status, closable, instant_win, num_generalas
+    )
+    card_of_class = np.unique(class_of_card, return_index=True)[1].astype(np.int32)
     served = np.array(
         [
             [is_served(variant, throw, is_full_throw=is_full) for is_full in (False, True)]
@@ -308,8 +392,8 @@ def _compile(variant: Variant) -> CompiledVariant:
         instant_win=_frozen(instant_win),
         num_generalas=_frozen(num_generalas),
         is_served=_frozen(served),
-        card_class=_frozen(card_class),
-        class_card=_frozen(class_card),
+        class_of_card=_frozen(class_of_card),
+        card_of_class=_frozen(card_of_class),
         perfect_score=_perfect_score(
             card_index, card_open, card_status, closable, points, next_status, instant_win
         ),

@@ -26,21 +26,21 @@ from tqdm import tqdm
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.card import Card
 from generala_env.rules.compiled import CompiledVariant, TurnBatch, compile_variant
-from generala_env.rules.dice import IS_FIVE_EQUAL, KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS
+from generala_env.rules.dice import KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS
 from generala_env.rules.game import GameState, Phase
 from generala_env.rules.variants import TieBreak, Variant
 from generala_env.solver.duel_kernels import (
     BLOCK,
-    Cards,
     Closings,
     LayerIndex,
-    Rules,
-    class_cards,
+    Pairs,
+    PointRanges,
     group_closings,
-    kernel_rules,
+    point_ranges,
     price_turns,
     solve_rows,
     subsets_table,
+    throw_weights,
 )
 from generala_env.solver.playoff import NOTHING_YET, Playoff, playoff_of
 from generala_env.solver.storage import DuelStore, StoreError
@@ -88,12 +88,12 @@ class Layer:
 
 
 def difference_bounds(
-    cards: Cards, mover: NDArray[Any], other: NDArray[Any]
+    ranges: PointRanges, mover: NDArray[Any], other: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and last difference kept for pairs of classes; arguments broadcast."""
-    low, high = -cards.future[mover] - 1, cards.future[other] + 1
-    lowest = np.minimum(np.maximum(low, cards.least[mover] - cards.most[other]), high)
-    highest = np.maximum(np.minimum(high, cards.most[mover] - cards.least[other]), low)
+    low, high = -ranges.future[mover] - 1, ranges.future[other] + 1
+    lowest = np.minimum(np.maximum(low, ranges.least[mover] - ranges.most[other]), high)
+    highest = np.maximum(np.minimum(high, ranges.most[mover] - ranges.least[other]), low)
     return lowest, highest
 
 
@@ -102,7 +102,7 @@ class DuelPlan:
 
     Attributes:
         compiled: The variant's tables.
-        cards: The classes of cards.
+        ranges: How many points there can be, by class of cards.
         closings: What closing a box does.
         start: Classes of the mover and the other where the game starts.
         layers: By number of boxes open on both cards together, none first.
@@ -115,12 +115,12 @@ class DuelPlan:
             ValueError: No player could be to move with those cards.
         """
         self.compiled = compiled
-        self.cards = class_cards(compiled)
+        self.ranges = point_ranges(compiled)
         self.closings = group_closings(compiled)
-        empty = int(compiled.card_class[0])
+        empty = int(compiled.class_of_card[0])
         self.is_whole_game = start is None or start == (empty, empty)
         self.start = (empty, empty) if start is None else start
-        num_open = compiled.num_open[compiled.class_card].astype(np.int64)
+        num_open = compiled.num_open[compiled.card_of_class].astype(np.int64)
         mover_open, other_open = (int(num_open[one]) for one in self.start)
         if mover_open - other_open not in (0, 1):
             raise ValueError(
@@ -140,24 +140,24 @@ class DuelPlan:
 
     def _reachable(self, start: int) -> NDArray[np.int64]:
         """Return the classes that follow from one, itself included, in ascending order."""
-        cards, closings = self.cards, self.closings
-        is_reached = np.zeros(len(cards.opened), dtype=bool)
+        tables, closings = self.compiled.tables, self.closings
+        is_reached = np.zeros(self.compiled.num_classes, dtype=bool)
         is_reached[start] = True
         # Classes are numbered in card order, and play only ever moves up in it.
-        for card in range(start, len(is_reached)):
-            if is_reached[card]:
-                for box in np.flatnonzero(cards.closable[card]):
-                    status = cards.status[card]
+        for group, card in enumerate(tables.card_of_class.tolist()):
+            if is_reached[group]:
+                opened, status = int(tables.card_open[card]), tables.card_status[card]
+                for box in np.flatnonzero(tables.closable[card]).tolist():
                     after = closings.after[status, box, : closings.num_after[status, box]]
-                    is_reached[cards.successor[cards.opened[card] & ~(1 << int(box)), after]] = True
+                    is_reached[tables.successor[opened & ~(1 << box), after]] = True
         return np.flatnonzero(is_reached)
 
     def _layer(self, movers: NDArray[np.int64], others: NDArray[np.int64]) -> Layer:
-        lowest, highest = difference_bounds(self.cards, movers[:, None], others[None, :])
+        lowest, highest = difference_bounds(self.ranges, movers[:, None], others[None, :])
         offsets = np.concatenate([[0], np.cumsum(highest - lowest + 1)])
-        mover_row = np.full(len(self.cards.opened), -1, dtype=np.int32)
+        mover_row = np.full(self.compiled.num_classes, -1, dtype=np.int32)
         mover_row[movers] = np.arange(len(movers))
-        other_column = np.full(len(self.cards.opened), -1, dtype=np.int32)
+        other_column = np.full(self.compiled.num_classes, -1, dtype=np.int32)
         other_column[others] = np.arange(len(others))
         return Layer(movers, others, LayerIndex(mover_row, other_column, offsets, len(others)))
 
@@ -175,7 +175,12 @@ class DuelPlan:
     def layout(self) -> str:
         """A digest of everything that decides where a value lies in the files."""
         digest = hashlib.sha256()
-        for array in (*self.cards[:2], *self.cards[5:], *(layer.index.offsets for layer in self.layers)):
+        tables, ranges = self.compiled.tables, self.ranges
+        # As wide as in the first store that was written: the digest names the bytes.
+        classes = (tables.card_open, tables.card_status)
+        wide = (column[tables.card_of_class].astype(np.int64) for column in classes)
+        offsets = (layer.index.offsets for layer in self.layers)
+        for array in (*wide, ranges.future, ranges.least, ranges.most, *offsets):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:16]
 
@@ -185,7 +190,9 @@ class DuelPlan:
         if variant.tie_break is TieBreak.PLAYOFF:
             return playoff_of(compiled).first_player_value
         if variant.tie_break is TieBreak.MOST_GENERALAS:
-            first, second = (int(compiled.num_generalas[compiled.class_card[one]]) for one in (mover, other))
+            first, second = (
+                int(compiled.num_generalas[compiled.card_of_class[one]]) for one in (mover, other)
+            )
             return 0.5 if first == second else float(first > second)
         return 0.5
 
@@ -194,7 +201,7 @@ class DuelPlan:
         layer = self.layers[0]
         for pair in range(layer.num_pairs):
             mover, other = (int(one[0]) for one in layer.pairs(pair, pair + 1))
-            lowest, highest = difference_bounds(self.cards, mover, other)  # type: ignore[arg-type]
+            lowest, highest = difference_bounds(self.ranges, mover, other)  # type: ignore[arg-type]
             difference = np.arange(int(lowest), int(highest) + 1)
             won = np.where(difference == 0, self.tie_value(mover, other), difference > 0)
             values[layer.index.offsets[pair] : layer.index.offsets[pair + 1]] = won
@@ -206,7 +213,7 @@ class LayerTask:
     Attributes:
         number: The number of the layer.
         layer: Its pairs.
-        cards: The classes of cards.
+        ranges: How many points there can be, by class of cards.
         below: Where the values of the layer with one box fewer lie.
     """
 
@@ -214,9 +221,10 @@ class LayerTask:
         """Take from the plan what the kernel reads."""
         self.number = number
         self.layer = plan.layers[number]
-        self.cards: Cards = plan.cards
+        self.tables = plan.compiled.tables
+        self.ranges = plan.ranges
         self._closings: Closings = plan.closings
-        self._rules: Rules = kernel_rules(plan.compiled, dtype)
+        self._weights = throw_weights(dtype)
         self.below = plan.layers[number - 1].index
         widths = np.diff(self.layer.index.offsets)
         self._most_window = int(widths.max()) + BLOCK + plan.closings.most_points
@@ -232,12 +240,12 @@ class LayerTask:
         first = task * PAIRS_PER_TASK
         return int(offsets[first]), int(offsets[min(first + PAIRS_PER_TASK, self.layer.num_pairs)])
 
-    def pairs(self, task: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return movers and others of a run of pairs, and where the values of each start in the run."""
+    def pairs(self, task: int) -> Pairs:
+        """Return the pairs of a run; their values start where they do in the run."""
         first = task * PAIRS_PER_TASK
         last = min(first + PAIRS_PER_TASK, self.layer.num_pairs)
         offsets = self.layer.index.offsets
-        return *self.layer.pairs(first, last), offsets[first:last] - offsets[first]
+        return Pairs(*self.layer.pairs(first, last), offsets[first:last] - offsets[first])
 
     def solve(self, task: int, previous: NDArray[Any], values: NDArray[Any]) -> None:
         """Write the values of a run of pairs.
@@ -248,9 +256,10 @@ class LayerTask:
             values: Exactly the values of the run, written.
         """
         solve_rows(
-            *self.pairs(task),
-            self.cards,
-            self._rules,
+            self.pairs(task),
+            self.tables,
+            self.ranges,
+            self._weights,
             self._closings,
             subsets_table(),
             self.below,
@@ -353,7 +362,7 @@ class DuelSolution:
             ValueError: A pair is not among those solved.
         """
         compiled = self.compiled
-        num_open = compiled.num_open[compiled.class_card].astype(np.int64)
+        num_open = compiled.num_open[compiled.card_of_class].astype(np.int64)
         mover_open, other_open = num_open[mover], num_open[other]
         wrong = (mover_open - other_open < 0) | (mover_open - other_open > 1)
         if wrong.any():
@@ -385,7 +394,7 @@ class DuelSolution:
     ) -> NDArray[np.float64]:
         """Return the value to the mover for classes of cards, all (batch,)."""
         numbers = self._layer_numbers(mover, other)
-        lowest, highest = difference_bounds(self.plan.cards, mover, other)
+        lowest, highest = difference_bounds(self.plan.ranges, mover, other)
         found = np.empty(len(mover))
         for number in np.unique(numbers).tolist():
             rows = np.flatnonzero(numbers == number)
@@ -401,7 +410,7 @@ class DuelSolution:
 
     def _class_of(self, card: Card | int) -> int:
         index = self.compiled.index_of(card) if isinstance(card, Card) else card
-        return int(self.compiled.card_class[index])
+        return int(self.compiled.class_of_card[index])
 
     def value(self, mover_card: Card | int, other_card: Card | int, difference: int) -> float:
         """Return the value to the player to move, before the first throw of the turn.
@@ -416,8 +425,8 @@ class DuelSolution:
                 play has that difference with them.
         """
         mover, other = self._class_of(mover_card), self._class_of(other_card)
-        cards = self.plan.cards
-        least, most = cards.least[mover] - cards.most[other], cards.most[mover] - cards.least[other]
+        ranges = self.plan.ranges
+        least, most = ranges.least[mover] - ranges.most[other], ranges.most[mover] - ranges.least[other]
         if not least <= difference <= most:
             raise ValueError(
                 f"difference {difference} is not from {least} to {most}, which these cards allow"
@@ -434,11 +443,11 @@ class DuelSolution:
         Returns:
             (T, 2, 210) float64 by the throw after which is kept, and (batch,) integer.
         """
-        cards = self.plan.cards
-        low, high = -cards.future[mover] - 1, cards.future[other] + 1
+        ranges = self.plan.ranges
+        low, high = -ranges.future[mover] - 1, ranges.future[other] + 1
         clamped = np.clip(difference, low, high)
-        span = 2 * int(cards.future.max()) + 3
-        classes = len(cards.opened)
+        span = 2 * int(ranges.future.max()) + 3
+        classes = self.compiled.num_classes
         keys = (mover * classes + other) * span + clamped + span // 2
         unique, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         cache = self._cache
@@ -463,7 +472,7 @@ class DuelSolution:
         self, mover: NDArray[np.int64], other: NDArray[np.int64], difference: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Return the values of every keep of turns, (turns, 2, 210) float64."""
-        plan, compiled = self.plan, self.compiled
+        plan = self.plan
         numbers = self._layer_numbers(mover, other)
         keeps = np.empty((len(mover), 2, NUM_PARTIAL_KEEPS))
         for number in np.unique(numbers).tolist():
@@ -474,9 +483,8 @@ class DuelSolution:
                 mover[rows],
                 other[rows],
                 difference[rows],
-                plan.cards,
-                compiled.is_served,
-                compiled.variant.is_locked,
+                plan.compiled.tables,
+                plan.ranges,
                 plan.closings,
                 keep_union_table(),
                 plan.layers[number - 1].index,
@@ -509,8 +517,8 @@ class DuelSolution:
         """
         compiled = self.compiled
         card = np.asarray(mover_card, dtype=np.int64)
-        mover = compiled.card_class[card].astype(np.int64)
-        other = compiled.card_class[np.asarray(other_card, dtype=np.int64)].astype(np.int64)
+        mover = compiled.class_of_card[card].astype(np.int64)
+        other = compiled.class_of_card[np.asarray(other_card, dtype=np.int64)].astype(np.int64)
         difference = np.asarray(difference, dtype=np.int64)
         throw = np.asarray(batch.throw, dtype=np.intp)
         served = np.asarray(batch.served, dtype=np.intp)
@@ -523,16 +531,15 @@ class DuelSolution:
             keeps, turn = self._keep_values(mover[rows], other[rows], difference[rows])
             kept = KEEP_OF_MASK[throw[rows], :NUM_KEEP_ACTIONS].astype(np.intp)
             later = np.asarray(batch.throw_number, dtype=np.intp)[rows] - 1
-            # The mask that keeps all five is not among the 31, so every keep here is partial.
-            offered = keeps[turn[:, None], later[:, None], np.minimum(kept, NUM_PARTIAL_KEEPS - 1)]
+            offered = keeps[turn[:, None], later[:, None], kept]
             legal = compiled.keep_masks(batch._replace(card=card), canonical=canonical)[rows]
             values[rows, :NUM_KEEP_ACTIONS] = np.where(legal, offered, -np.inf)
         for box in range(compiled.num_boxes):
             rows = np.flatnonzero(compiled.closable[card, box])
             if len(rows):
                 where = (card[rows], box, served[rows], throw[rows])
-                points = compiled.points[compiled.card_status[card[rows]], box, served[rows], throw[rows]]
-                after = compiled.card_class[compiled.next_card(*where)].astype(np.int64)
+                points = compiled.closing_points(*where)
+                after = compiled.class_of_card[compiled.next_card(*where)].astype(np.int64)
                 passed = self._lookup(other[rows], after, -(difference[rows] + points))
                 values[rows, NUM_KEEP_ACTIONS + box] = 1.0 - passed
         return values
@@ -546,9 +553,7 @@ class DuelSolution:
 
     def is_won(self, mover_card: NDArray[Any], batch: TurnBatch) -> NDArray[np.bool_]:
         """Return where the throw on the table has won at once, (batch,) bool."""
-        five_equal = IS_FIVE_EQUAL[np.asarray(batch.throw, dtype=np.intp)]
-        wins = self.compiled.instant_win[np.asarray(mover_card, dtype=np.intp)]
-        return np.asarray(np.asarray(batch.served, dtype=bool) & five_equal & wins)
+        return self.compiled.wins_at_once(batch._replace(card=mover_card))
 
     # --- states of the readable engine ----------------------------------------------------
 
@@ -650,7 +655,7 @@ def _start_classes(
     if start is None:
         return None
     mover, other = (
-        int(compiled.card_class[compiled.index_of(card) if isinstance(card, Card) else card])
+        int(compiled.class_of_card[compiled.index_of(card) if isinstance(card, Card) else card])
         for card in start
     )
     return mover, other
@@ -680,7 +685,7 @@ def solve_duel(
         ValueError: The variant is not known, or the cards do not fit together.
         StoreError: The folder is damaged, or its tables are for something else.
     """
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    compiled = compile_variant(variant)
     plan = DuelPlan(compiled, _start_classes(compiled, start))
     if store is not None and dtype is not np.float32:
         raise ValueError("dtype: values are stored as float32")
@@ -746,7 +751,7 @@ def open_duel(variant: str | Variant | CompiledVariant, store: str | Path) -> Du
     Raises:
         StoreError: The folder is damaged, or its tables are for something else.
     """
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    compiled = compile_variant(variant)
     if not DuelStore.folder_of(Path(store), compiled.variant, None).exists():
         return None
     plan = DuelPlan(compiled)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.compiling import kernel
-from generala_env.rules.compiled import NO_STATUS, CompiledVariant
+from generala_env.rules.compiled import NO_STATUS, CardTables, CompiledVariant
 from generala_env.rules.dice import (
     IS_FIVE_EQUAL,
     KEEP_ADD,
@@ -352,9 +352,8 @@ def _mean_locked(
 def _turn(
     scratch: Scratch,
     row_of: NDArray[np.uint16],
-    is_served: NDArray[np.bool_],
+    tables: CardTables,
     wins: bool,
-    is_locked: bool,
     subsets: Subsets,
     weights: NDArray[Any],
     sixth: Any,
@@ -365,16 +364,15 @@ def _turn(
     Args:
         scratch: ``rows`` is given.
         row_of: (3, 2, 252), of the card's status.
-        is_served: (3, 2), by throw and by whether all five dice were thrown.
+        tables: Of the rules: which throws are served, and whether kept dice are locked.
         wins: Whether a served throw of five equal dice wins at once.
-        is_locked: Whether the second keep must contain the first, or be empty.
         subsets: The keeps inside every throw.
         weights: (252,) probabilities of the throws.
         sixth: 1/6, rounded.
         rest: What rounding took from it.
     """
     values, best, closing = scratch.values, scratch.best, scratch.closing
-    rows, sums = scratch.rows, scratch.sums
+    rows, sums, is_served = scratch.rows, scratch.sums, tables.is_served
     unserved, served = row_of[:, 0], row_of[:, 1]
 
     # The third throw: a box must be closed.
@@ -390,7 +388,7 @@ def _turn(
         _mean_of_full_throw(values, rows, served, wins, weights, sums, False, values[0])
 
     # The second throw. Throwing all five again may be served, and is never locked.
-    if is_locked:
+    if tables.is_locked:
         _mean_locked(closing, values, best, scratch.inner, subsets)
         if is_served[1, 1]:
             _mean_of_full_throw(values, rows, served, wins, weights, sums, True, best[0])
@@ -418,44 +416,32 @@ def _turn(
     _mean_of_full_throw(values, rows, first, wins and is_served[0, 1], weights, sums, True, sums[2])
 
 
-class Cards(NamedTuple):
-    """What a pair of cards needs to know, by class of cards.
-
-    ``K`` classes, ``B`` boxes, ``S`` statuses.
+class PointRanges(NamedTuple):
+    """How many points there can be, by class of cards.
 
     Attributes:
-        opened: (K,) int64, bit ``b`` set while box ``b`` is open.
-        status: (K,) int64.
-        closable: (K, B) bool.
-        wins: (K,) bool, whether a served throw of five equal dice wins at once.
-        successor: (2**B, S) int32, the class with those open boxes and that status.
         future: (K,) int64, the most points still to be made without an instant win.
         least: (K,) int64, the fewest points made on the way from the empty card.
         most: (K,) int64, the most.
     """
 
-    opened: NDArray[np.int64]
-    status: NDArray[np.int64]
-    closable: NDArray[np.bool_]
-    wins: NDArray[np.bool_]
-    successor: NDArray[np.int32]
     future: NDArray[np.int64]
     least: NDArray[np.int64]
     most: NDArray[np.int64]
 
 
-class Rules(NamedTuple):
-    """The rest of what the kernel reads, alike for all pairs.
+class Pairs(NamedTuple):
+    """Pairs of cards to be solved.
 
     Attributes:
-        is_served: (3, 2) bool.
-        is_locked: Whether kept dice are locked.
-        five_equal_weights: (252,) F, probabilities of the throws.
+        movers: (N,) int64, classes of the players to move.
+        others: (N,) int64, classes of the players to wait.
+        starts: (N,) int64, where the values of each pair go.
     """
 
-    is_served: NDArray[np.bool_]
-    is_locked: bool
-    weights: NDArray[Any]
+    movers: NDArray[np.int64]
+    others: NDArray[np.int64]
+    starts: NDArray[np.int64]
 
 
 class LayerIndex(NamedTuple):
@@ -475,21 +461,21 @@ class LayerIndex(NamedTuple):
 
 
 @kernel()
-def lowest_difference(cards: Cards, mover: int, other: int) -> int:
+def lowest_difference(ranges: PointRanges, mover: int, other: int) -> int:
     """Return the first difference kept for a pair of classes.
 
     From there down the mover cannot catch up with points, or the difference cannot arise.
     """
-    low, high = -cards.future[mover] - 1, cards.future[other] + 1
-    reached = cards.least[mover] - cards.most[other]
+    low, high = -ranges.future[mover] - 1, ranges.future[other] + 1
+    reached = ranges.least[mover] - ranges.most[other]
     return int(min(max(low, reached), high))
 
 
 @kernel()
-def highest_difference(cards: Cards, mover: int, other: int) -> int:
+def highest_difference(ranges: PointRanges, mover: int, other: int) -> int:
     """Return the last difference kept for a pair of classes."""
-    low, high = -cards.future[mover] - 1, cards.future[other] + 1
-    reached = cards.most[mover] - cards.least[other]
+    low, high = -ranges.future[mover] - 1, ranges.future[other] + 1
+    reached = ranges.most[mover] - ranges.least[other]
     return int(max(min(high, reached), low))
 
 
@@ -504,8 +490,9 @@ def pair_offset(index: LayerIndex, mover: int, other: int) -> int:
 def _solve_pair(
     mover: int,
     other: int,
-    cards: Cards,
-    rules: Rules,
+    tables: CardTables,
+    ranges: PointRanges,
+    weights: NDArray[Any],
     closings: Closings,
     subsets: Subsets,
     index: LayerIndex,
@@ -514,19 +501,21 @@ def _solve_pair(
     result: NDArray[Any],
 ) -> None:
     """Write the values of a pair for its differences, lowest first."""
-    lowest = lowest_difference(cards, mover, other)
-    width = highest_difference(cards, mover, other) - lowest + 1
+    lowest = lowest_difference(ranges, mover, other)
+    width = highest_difference(ranges, mover, other) - lowest + 1
     blocks = (width + BLOCK - 1) // BLOCK
     reach = blocks * BLOCK + closings.most_points
     one = scratch.sums.dtype.type(1.0)
-    status = cards.status[mover]
-    for box in range(cards.closable.shape[1]):
-        if not cards.closable[mover, box]:
+    card = tables.card_of_class[mover]
+    opened, status = tables.card_open[card], tables.card_status[card]
+    closable = tables.closable[card]
+    for box in range(len(closable)):
+        if not closable[box]:
             continue
         for slot in range(closings.num_after[status, box]):
-            after = cards.successor[cards.opened[mover] & ~(1 << box), closings.after[status, box, slot]]
-            low = lowest_difference(cards, other, after)
-            high = highest_difference(cards, other, after)
+            after = tables.successor[opened & ~(1 << box), closings.after[status, box, slot]]
+            low = lowest_difference(ranges, other, after)
+            high = highest_difference(ranges, other, after)
             start = pair_offset(index, other, after)
             window = scratch.windows[box, slot]
             # Seen from the other side the difference is -(lowest + x), clamped.
@@ -544,9 +533,9 @@ def _solve_pair(
                 for x in range(BLOCK):
                     target[x] = 0.0
                 first = group * _GROUP_SIZE
-                last = first + _GROUP_SIZE if group < NUM_GROUPS - 1 else cards.closable.shape[1]
-                for box in range(first, min(last, cards.closable.shape[1])):
-                    if cards.closable[mover, box]:
+                last = first + _GROUP_SIZE if group < NUM_GROUPS - 1 else len(closable)
+                for box in range(first, min(last, len(closable))):
+                    if closable[box]:
                         shift = base + closings.points[status, group, row, box]
                         window = scratch.windows[box, closings.slot[status, group, row, box]]
                         source = window[shift : shift + BLOCK]
@@ -555,11 +544,10 @@ def _solve_pair(
         _turn(
             scratch,
             closings.row_of[status],
-            rules.is_served,
-            cards.wins[mover],
-            rules.is_locked,
+            tables,
+            tables.instant_win[card],
             subsets,
-            rules.weights,
+            weights,
             sixth,
             rest,
         )
@@ -569,11 +557,10 @@ def _solve_pair(
 
 @kernel(parallel=True)
 def solve_rows(
-    movers: NDArray[np.int64],
-    others: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    cards: Cards,
-    rules: Rules,
+    pairs: Pairs,
+    tables: CardTables,
+    ranges: PointRanges,
+    weights: NDArray[Any],
     closings: Closings,
     subsets: Subsets,
     index: LayerIndex,
@@ -585,11 +572,10 @@ def solve_rows(
     """Solve pairs of cards, each independent of the others.
 
     Args:
-        movers: (N,) classes of the players to move.
-        others: (N,) classes of the players to wait.
-        starts: (N,) where the values of each pair go.
-        cards: The classes.
-        rules: What is alike for all pairs.
+        pairs: Which.
+        tables: Of the rules.
+        ranges: How many points there can be.
+        weights: (252,) probabilities of the throws, of the type of the values.
         closings: What closing does.
         subsets: The keeps inside every throw.
         index: Where the successors' values lie.
@@ -600,7 +586,7 @@ def solve_rows(
     """
     kind = previous.dtype
     num_rows, num_slots = closings.points.shape[2], closings.after.shape[2]
-    num_boxes = cards.closable.shape[1]
+    num_boxes = tables.closable.shape[1]
     # Interleaved shares: neighbours have ranges of like width, so shares cost alike.
     for share in numba.prange(num_shares):
         scratch = Scratch(
@@ -612,42 +598,24 @@ def solve_rows(
             np.empty((_MOST_SUBSETS, BLOCK), kind),
             np.empty((3, BLOCK), kind),
         )
-        for item in range(share, len(movers), num_shares):
+        for item in range(share, len(pairs.movers), num_shares):
             _solve_pair(
-                movers[item],
-                others[item],
-                cards,
-                rules,
+                pairs.movers[item],
+                pairs.others[item],
+                tables,
+                ranges,
+                weights,
                 closings,
                 subsets,
                 index,
                 previous,
                 scratch,
-                values[starts[item] :],
+                values[pairs.starts[item] :],
             )
 
 
 @lru_cache(maxsize=16)
-def class_cards(compiled: CompiledVariant) -> Cards:
-    """Gather what the kernels need to know of every class of cards."""
-    first = compiled.class_card
-    successor = np.where(compiled.card_index >= 0, compiled.card_class[compiled.card_index], -1)
-    future, least, most = _point_ranges(compiled)
-    return Cards(
-        compiled.card_open[first].astype(np.int64),
-        compiled.card_status[first].astype(np.int64),
-        np.ascontiguousarray(compiled.closable[first]),
-        np.ascontiguousarray(compiled.instant_win[first]),
-        successor.astype(np.int32),
-        future,
-        least,
-        most,
-    )
-
-
-def _point_ranges(
-    compiled: CompiledVariant,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def point_ranges(compiled: CompiledVariant) -> PointRanges:
     """Return the most points to come, and the fewest and most made, by class of cards."""
     num_cards = compiled.num_cards
     future = np.zeros(num_cards, dtype=np.int64)
@@ -683,16 +651,15 @@ def _point_ranges(
     class_future = np.zeros(classes, dtype=np.int64)
     class_least = np.full(classes, np.iinfo(np.int64).max)
     class_most = np.full(classes, -1, dtype=np.int64)
-    np.maximum.at(class_future, compiled.card_class, future)
-    np.minimum.at(class_least, compiled.card_class, least)
-    np.maximum.at(class_most, compiled.card_class, most)
-    return class_future, class_least, class_most
+    np.maximum.at(class_future, compiled.class_of_card, future)
+    np.minimum.at(class_least, compiled.class_of_card, least)
+    np.maximum.at(class_most, compiled.class_of_card, most)
+    return PointRanges(class_future, class_least, class_most)
 
 
-def kernel_rules(compiled: CompiledVariant, dtype: type[np.floating[Any]]) -> Rules:
-    """Return what is alike for all pairs of a variant, for values of that type."""
-    weights = (_WEIGHTS / _WEIGHTS.sum()).astype(dtype)
-    return Rules(np.ascontiguousarray(compiled.is_served), compiled.variant.is_locked, weights)
+def throw_weights(dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """Return the probabilities of the throws in the type of the values; (252,)."""
+    return np.asarray((_WEIGHTS / _WEIGHTS.sum()).astype(dtype))
 
 
 def operations_per_difference(compiled: CompiledVariant) -> int:
@@ -721,9 +688,8 @@ def price_turns(
     movers: NDArray[np.int64],
     others: NDArray[np.int64],
     differences: NDArray[np.int64],
-    cards: Cards,
-    is_served: NDArray[np.bool_],
-    is_locked: bool,
+    tables: CardTables,
+    ranges: PointRanges,
     closings: Closings,
     union: NDArray[np.int16],
     index: LayerIndex,
@@ -736,19 +702,19 @@ def price_turns(
         movers: (N,) classes of the players to move, all of one layer.
         others: (N,) classes of the players to wait.
         differences: (N,) points of the mover less points of the other.
-        cards: The classes.
-        is_served: (3, 2) bool.
-        is_locked: Whether kept dice are locked.
+        tables: Of the rules.
+        ranges: How many points there can be.
         closings: What closing does.
         union: ``keep_union_table()``.
         index: Where the successors' values lie.
         previous: Values of the layer with one box fewer.
         keep_values: (N, 2, 210), written.
     """
-    num_boxes = cards.closable.shape[1]
+    num_boxes = tables.closable.shape[1]
     for item in numba.prange(len(movers)):
         mover, other = movers[item], others[item]
-        status = cards.status[mover]
+        card = tables.card_of_class[mover]
+        status = tables.card_status[card]
         rows = np.zeros((NUM_GROUPS, closings.points.shape[2]))
         for group in range(NUM_GROUPS):
             first = group * _GROUP_SIZE
@@ -756,12 +722,12 @@ def price_turns(
             for row in range(closings.num_rows[status, group]):
                 top = 0.0
                 for box in range(first, min(last, num_boxes)):
-                    if cards.closable[mover, box]:
+                    if tables.closable[card, box]:
                         slot = closings.slot[status, group, row, box]
-                        opened = cards.opened[mover] & ~(1 << box)
-                        after = cards.successor[opened, closings.after[status, box, slot]]
-                        low = lowest_difference(cards, other, after)
-                        high = highest_difference(cards, other, after)
+                        opened = tables.card_open[card] & ~(1 << box)
+                        after = tables.successor[opened, closings.after[status, box, slot]]
+                        low = lowest_difference(ranges, other, after)
+                        high = highest_difference(ranges, other, after)
                         reached = -(differences[item] + closings.points[status, group, row, box])
                         place = min(max(reached, low), high) - low
                         top = max(top, 1.0 - np.float64(previous[pair_offset(index, other, after) + place]))
@@ -773,5 +739,5 @@ def price_turns(
                 for group in range(NUM_GROUPS):
                     top = max(top, rows[group, closings.row_of[status, group, served, throw]])
                 closing[served, throw] = top
-        win_value = 1.0 if cards.wins[mover] else np.nan
-        solve_turn(closing, is_served, win_value, is_locked, union, keep_values[item])
+        win_value = 1.0 if tables.instant_win[card] else np.nan
+        solve_turn(closing, tables, win_value, union, keep_values[item])

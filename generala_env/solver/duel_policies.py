@@ -22,8 +22,9 @@ from generala_env.rules.compiled import CompiledVariant, compile_variant
 from generala_env.rules.variants import Variant
 from generala_env.solver.duel import DuelSolution, LayerTask, solve_duel, solve_layer_here
 from generala_env.solver.duel_kernels import (
-    Cards,
     LayerIndex,
+    Pairs,
+    PointRanges,
     highest_difference,
     lowest_difference,
     pair_offset,
@@ -37,10 +38,10 @@ def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes
     for card in range(compiled.num_cards):
         after, points, probability = outcomes.of(card)
         rows, where = np.unique(
-            np.stack([compiled.card_class[after].astype(np.int64), points]), axis=1, return_inverse=True
+            np.stack([compiled.class_of_card[after].astype(np.int64), points]), axis=1, return_inverse=True
         )
         merged.append((rows, np.bincount(where.reshape(-1), weights=probability, minlength=rows.shape[1])))
-        first = compiled.class_card[compiled.card_class[card]]
+        first = compiled.card_of_class[compiled.class_of_card[card]]
         same_rows, same_shares = merged[first]
         if not (
             np.array_equal(rows, same_rows)
@@ -48,11 +49,11 @@ def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes
             and abs(outcomes.wins[card] - outcomes.wins[first]) < 1e-12
         ):
             return None
-    chosen = [merged[card] for card in compiled.class_card.tolist()]
+    chosen = [merged[card] for card in compiled.card_of_class.tolist()]
     start = np.concatenate([[0], np.cumsum([len(shares) for _, shares in chosen])])
     after, points = np.concatenate([rows for rows, _ in chosen], axis=1)
     return TurnOutcomes(
-        outcomes.wins[compiled.class_card],
+        outcomes.wins[compiled.card_of_class],
         start,
         after,
         points,
@@ -62,10 +63,8 @@ def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes
 
 @kernel(parallel=True)
 def _follow_rows(
-    movers: NDArray[np.int64],
-    others: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    cards: Cards,
+    pairs: Pairs,
+    ranges: PointRanges,
     index: LayerIndex,
     previous: NDArray[Any],
     outcomes: TurnOutcomes,
@@ -74,22 +73,22 @@ def _follow_rows(
 ) -> None:
     """Write the values of pairs of which the mover follows a policy; see ``solve_rows``."""
     for share in numba.prange(num_shares):
-        for item in range(share, len(movers), num_shares):
-            mover, other = movers[item], others[item]
-            lowest = lowest_difference(cards, mover, other)
-            width = highest_difference(cards, mover, other) - lowest + 1
+        for item in range(share, len(pairs.movers), num_shares):
+            mover, other = pairs.movers[item], pairs.others[item]
+            lowest = lowest_difference(ranges, mover, other)
+            width = highest_difference(ranges, mover, other) - lowest + 1
             total = np.full(width, outcomes.wins[mover])
             for outcome in range(outcomes.start[mover], outcomes.start[mover + 1]):
                 after, probability = outcomes.after[outcome], outcomes.probability[outcome]
-                low = lowest_difference(cards, other, after)
-                high = highest_difference(cards, other, after)
+                low = lowest_difference(ranges, other, after)
+                high = highest_difference(ranges, other, after)
                 start = pair_offset(index, other, after)
                 reached = -(lowest + outcomes.points[outcome])
                 for x in range(width):
                     place = min(max(reached - x, low), high) - low
                     total[x] += probability * (1.0 - previous[start + place])
             for x in range(width):
-                values[starts[item] + x] = min(max(total[x], 0.0), 1.0)
+                values[pairs.starts[item] + x] = min(max(total[x], 0.0), 1.0)
 
 
 def _solve_layer(
@@ -107,8 +106,8 @@ def _solve_layer(
     for number in range(task.num_tasks):
         first, last = task.bounds(number)
         _follow_rows(
-            *task.pairs(number),
-            task.cards,
+            task.pairs(number),
+            task.ranges,
             task.below,
             previous,
             followed,
@@ -149,7 +148,7 @@ def solve_policies(
         ValueError: The variant is not known, or the cards do not fit together.
         AnswerError: An answer of a policy is not legal, is none, or is another when asked for again.
     """
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    compiled = compile_variant(variant)
     by_card = [
         None
         if policy is None
@@ -159,7 +158,7 @@ def solve_policies(
     by_class = [None if one is None else _by_class(compiled, one) for one in by_card]
     if any(one is None and policy is not None for one, policy in zip(by_class, (first, second), strict=True)):
         alone = np.arange(compiled.num_cards, dtype=np.int32)
-        compiled = replace(compiled, card_class=alone, class_card=alone)
+        compiled = replace(compiled, class_of_card=alone, card_of_class=alone)
         by_class = by_card
     return solve_duel(
         compiled,

@@ -29,17 +29,29 @@ from tqdm import tqdm
 
 from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
-from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, TurnBatch
+from generala_env.rules.compiled import (
+    DEFAULT_INSTANT_WIN,
+    CardTables,
+    CompiledVariant,
+    InstantWin,
+    TurnBatch,
+)
 from generala_env.rules.dice import (
-    EMPTY_KEEP,
-    IS_FIVE_EQUAL,
-    KEEP_OF_MASK,
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROWS_PER_TURN,
 )
-from generala_env.solver.policy_turns import STATES_AT_ONCE, AskedPolicy, Policy, throw_dice, throws_at
+from generala_env.solver.policy_turns import (
+    STATES_AT_ONCE,
+    AskedPolicy,
+    Decisions,
+    Policy,
+    cards_at_once,
+    follow_policy,
+    throw_dice,
+)
 from generala_env.solver.solo import ActionValues, SoloSolution, solve_solo
+from generala_env.solver.turn import KEEPS_OF_THROW, class_after, points_of
 
 MISTAKE_KINDS: Final = ("wrong_keep", "closed_early", "wrong_box", "rolled_on")
 """Kept the wrong dice; closed a box where keeping was right; closed the wrong box; kept dice
@@ -158,38 +170,21 @@ class ExactEvaluation:
         return float(self.scores[min(int(reached), len(self.scores) - 1)])
 
 
-class _Tables(NamedTuple):
-    """What the compiled loops read; see ``CompiledVariant`` and ``ActionValues``."""
+class _Prices(NamedTuple):
+    """What actions lead to and what that is worth; see ``ActionValues``."""
 
-    card_open: NDArray[np.uint16]
-    card_status: NDArray[np.uint8]
-    card_index: NDArray[np.int32]
-    card_class: NDArray[np.int32]
-    points: NDArray[np.int32]
-    next_status: NDArray[np.uint8]
-    keep_of_mask: NDArray[np.int16]
+    tables: CardTables
     class_values: NDArray[np.float64]
     class_keep_values: NDArray[np.float64]
 
 
-def _tables_of(values: ActionValues) -> _Tables:
-    compiled = values.compiled
-    return _Tables(
-        compiled.card_open,
-        compiled.card_status,
-        compiled.card_index,
-        compiled.card_class,
-        compiled.points,
-        compiled.next_status,
-        KEEP_OF_MASK,
-        values.class_values,
-        values.class_keep_values,
-    )
+def _prices_of(values: ActionValues) -> _Prices:
+    return _Prices(values.compiled.tables, values.class_values, values.class_keep_values)
 
 
 @kernel()
 def _price_actions(
-    tables: _Tables,
+    prices: _Prices,
     card: int,
     throw: int,
     throw_number: int,
@@ -198,22 +193,20 @@ def _price_actions(
     priced: NDArray[np.float64],
 ) -> int:
     """Write the value of every legal action, ``-inf`` elsewhere, and return the best one."""
-    group = tables.card_class[card]
-    status = tables.card_status[card]
+    tables = prices.tables
+    group = tables.class_of_card[card]
     best = -1
     for action in range(len(mask)):
         priced[action] = -np.inf
         if not mask[action]:
             continue
         if action < NUM_KEEP_ACTIONS:
-            kept = tables.keep_of_mask[throw, action]
-            priced[action] = tables.class_keep_values[group, throw_number - 1, kept]
+            kept = KEEPS_OF_THROW[throw, action]
+            priced[action] = prices.class_keep_values[group, throw_number - 1, kept]
         else:
             box = action - NUM_KEEP_ACTIONS
-            after = tables.next_status[status, box, served, throw]
-            card_after = tables.card_index[tables.card_open[card] & ~(1 << box), after]
-            points = tables.points[status, box, served, throw]
-            priced[action] = points + tables.class_values[tables.card_class[card_after]]
+            after = class_after(tables, card, box, served, throw)
+            priced[action] = points_of(tables, card, box, served, throw) + prices.class_values[after]
         if best < 0 or priced[action] > priced[best]:
             best = action
     return best
@@ -221,11 +214,8 @@ def _price_actions(
 
 @kernel()
 def _price_batch(
-    tables: _Tables,
-    card: NDArray[np.int64],
-    throw: NDArray[np.int64],
-    throw_number: NDArray[np.int64],
-    served: NDArray[np.int64],
+    prices: _Prices,
+    batch: TurnBatch,
     masks: NDArray[np.bool_],
     actions: NDArray[np.int64],
     best_actions: NDArray[np.int64],
@@ -233,9 +223,15 @@ def _price_batch(
 ) -> None:
     """Write the best action of every state, and the points that ``actions`` lose."""
     priced = np.empty(masks.shape[1])
-    for row in range(len(card)):
+    for row in range(len(batch.card)):
         best = _price_actions(
-            tables, card[row], throw[row], throw_number[row], served[row], masks[row], priced
+            prices,
+            batch.card[row],
+            batch.throw[row],
+            batch.throw_number[row],
+            batch.served[row],
+            masks[row],
+            priced,
         )
         best_actions[row] = best
         lost[row] = priced[best] - priced[actions[row]]
@@ -271,11 +267,8 @@ def _priced(
     best = np.empty(len(batch.card), dtype=np.int64)
     lost = np.empty(len(batch.card))
     _price_batch(
-        _tables_of(values),
-        np.asarray(batch.card, dtype=np.int64),
-        np.asarray(batch.throw, dtype=np.int64),
-        np.asarray(batch.throw_number, dtype=np.int64),
-        np.asarray(batch.served, dtype=np.int64),
+        _prices_of(values),
+        TurnBatch(*(np.asarray(column, dtype=np.int64) for column in batch)),
         np.asarray(action_masks, dtype=np.bool_),
         actions,
         best,
@@ -304,75 +297,53 @@ class _Worst(NamedTuple):
 
 
 @kernel()
-def _decide(
-    tables: _Tables,
-    card: NDArray[np.int64],
-    local: NDArray[np.int64],
-    throw: NDArray[np.int64],
-    throw_number: int,
-    served: NDArray[np.int64],
+def _note_regret(
+    prices: _Prices,
+    decisions: Decisions,
     visits: NDArray[np.float64],
-    mass: NDArray[np.float64],
     carried: NDArray[np.float64],
-    masks: NDArray[np.bool_],
-    actions: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    keep_mass: NDArray[np.float64],
     keep_carried: NDArray[np.float64],
-    closing: NDArray[np.float64],
     lost: _Lost,
     worst: _Worst,
 ) -> None:
-    """Play the policy in every row: move mass to keeps and closings, and note the regret.
+    """Note what the policy loses in every row, and carry it on to what the turn ends up closing.
 
     Args:
-        tables: What actions lead to and what they are worth.
-        card: (n,) the cards.
-        local: (n,) their place among the cards of this chunk.
-        throw: (n,) the dice.
-        throw_number: 1 to 3.
-        served: (n,) whether closing counts as served.
-        visits: (n,) the probability that play comes to the card.
-        mass: (n,) the probability of the row within a turn on its card.
+        prices: What actions lead to and what they are worth.
+        decisions: What was asked and answered.
+        visits: (C,) the probability that play comes to each card.
         carried: (n,) the regret of earlier decisions of the turn, times the row's mass.
-        masks: (n, A) bool.
-        actions: (n,) the policy's actions; read if ``probabilities`` has no columns.
-        probabilities: (n, A) or (n, 0).
-        keep_mass: (cards, 210), added to.
         keep_carried: (cards, 210), added to; as ``carried``.
-        closing: (cards, B, 2, 252), added to; mass of closing by served and throw.
         lost: Added to.
         worst: Written.
     """
+    batch, masks, probabilities = decisions.batch, decisions.masks, decisions.probabilities
     num_actions = masks.shape[1]
-    num_boxes = num_actions - NUM_KEEP_ACTIONS
     is_random = probabilities.shape[1] > 0
     priced = np.empty(num_actions)
-    for row in range(len(card)):
-        best = _price_actions(tables, card[row], throw[row], throw_number, served[row], masks[row], priced)
+    for row in range(len(batch.card)):
+        card, throw, mass = batch.card[row], batch.throw[row], decisions.mass[row]
+        throw_number, served = batch.throw_number[row], int(batch.served[row])
+        best = _price_actions(prices, card, throw, throw_number, served, masks[row], priced)
         worst.action[row] = best
         worst.best_action[row] = best
         worst.regret[row] = 0.0
         worst.probability[row] = 0.0
         state_loss = 0.0
-        first, last = (0, num_actions) if is_random else (actions[row], actions[row] + 1)
+        first, last = (0, num_actions) if is_random else (decisions.actions[row], decisions.actions[row] + 1)
         for action in range(first, last):
             chosen = probabilities[row, action] if is_random else 1.0
             if chosen == 0.0:
                 continue
             regret = priced[best] - priced[action]
             is_keep = action < NUM_KEEP_ACTIONS
-            going_on = (carried[row] + mass[row] * regret) * chosen
+            going_on = (carried[row] + mass * regret) * chosen
             if is_keep:
-                kept = tables.keep_of_mask[throw[row], action]
-                keep_mass[local[row], kept] += mass[row] * chosen
-                keep_carried[local[row], kept] += going_on
+                keep_carried[decisions.local[row], KEEPS_OF_THROW[throw, action]] += going_on
             else:
-                box = action - NUM_KEEP_ACTIONS
-                closing[local[row], box, served[row], throw[row]] += mass[row] * chosen
-                lost.by_box[box] += visits[row] * going_on
+                lost.by_box[action - NUM_KEEP_ACTIONS] += visits[card] * going_on
             if regret > 0.0:
-                weight = visits[row] * mass[row] * chosen
+                weight = visits[card] * mass * chosen
                 kind = (0 if is_keep else 1) if best < NUM_KEEP_ACTIONS else (3 if is_keep else 2)
                 lost.by_kind[kind] += weight * regret
                 lost.mistakes[kind] += weight
@@ -383,26 +354,45 @@ def _decide(
                     worst.probability[row] = chosen
         if state_loss > 0.0:
             lost.by_throw[throw_number - 1] += state_loss
-            for box in range(num_boxes):
-                lost.by_open[box, tables.card_open[card[row]] >> box & 1] += state_loss
+            for box in range(lost.by_open.shape[0]):
+                lost.by_open[box, prices.tables.card_open[card] >> box & 1] += state_loss
+
+
+class _Outcomes(NamedTuple):
+    """The different ends of turns, ``N`` of them.
+
+    Attributes:
+        card: (N,) int64, a card.
+        after: (N,) int64, the card after it.
+        points: (N,) int64, the points on the way.
+        probability: (N,) float64.
+    """
+
+    card: NDArray[Any]
+    after: NDArray[Any]
+    points: NDArray[Any]
+    probability: NDArray[Any]
+
+
+class _Boxes(NamedTuple):
+    """Accumulators by box; see ``ExactEvaluation``."""
+
+    points: NDArray[np.float64]
+    scored: NDArray[np.float64]
+    struck: NDArray[np.float64]
 
 
 @kernel()
 def _move_on(
-    tables: _Tables,
+    tables: CardTables,
     cards: NDArray[np.int64],
     closing: NDArray[np.float64],
     visits: NDArray[np.float64],
     so_far: NDArray[np.float64],
     highest: int,
     gained: NDArray[np.float64],
-    box_points: NDArray[np.float64],
-    box_scored: NDArray[np.float64],
-    box_struck: NDArray[np.float64],
-    outcome_card: NDArray[np.int64],
-    outcome_after: NDArray[np.int64],
-    outcome_points: NDArray[np.int64],
-    outcome_probability: NDArray[np.float64],
+    boxes: _Boxes,
+    outcomes: _Outcomes,
 ) -> int:
     """Carry the distribution of points over the closings of a chunk's cards.
 
@@ -414,13 +404,8 @@ def _move_on(
         so_far: (C, points + 1), added to; the probability of each card with so many points.
         highest: The most points so far on any of the cards.
         gained: (S, points of a closing + 1) scratch, zero.
-        box_points: (B,) added to, as the next two.
-        box_scored: (B,).
-        box_struck: (B,).
-        outcome_card: (room,) written: a card,
-        outcome_after: (room,) the card after it,
-        outcome_points: (room,) the points on the way,
-        outcome_probability: (room,) and the probability.
+        boxes: Added to.
+        outcomes: Written, from the first row on.
 
     Returns:
         How many outcomes were written.
@@ -445,32 +430,27 @@ def _move_on(
                     card_after = tables.card_index[tables.card_open[card] & ~(1 << box), after]
                     joint = visits[card] * probability
                     visits[card_after] += joint
-                    box_points[box] += joint * points
+                    boxes.points[box] += joint * points
                     if points > 0:
-                        box_scored[box] += joint
+                        boxes.scored[box] += joint
                     else:
-                        box_struck[box] += joint
+                        boxes.struck[box] += joint
                     for total in range(highest + 1):
                         so_far[card_after, total + points] += so_far[card, total] * probability
-                    outcome_card[num_outcomes] = card
-                    outcome_after[num_outcomes] = card_after
-                    outcome_points[num_outcomes] = points
-                    outcome_probability[num_outcomes] = probability
+                    outcomes.card[num_outcomes] = card
+                    outcomes.after[num_outcomes] = card_after
+                    outcomes.points[num_outcomes] = points
+                    outcomes.probability[num_outcomes] = probability
                     num_outcomes += 1
     return num_outcomes
 
 
 @kernel()
-def _induce_backward(
-    card: NDArray[np.int64],
-    after: NDArray[np.int64],
-    points: NDArray[np.int64],
-    probability: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> None:
+def _induce_backward(outcomes: _Outcomes, values: NDArray[np.float64]) -> None:
     """Add to (C,) ``values`` what each outcome brings, the last card first."""
-    for outcome in range(len(card) - 1, -1, -1):
-        values[card[outcome]] += probability[outcome] * (points[outcome] + values[after[outcome]])
+    for row in range(len(outcomes.card) - 1, -1, -1):
+        following = outcomes.points[row] + values[outcomes.after[row]]
+        values[outcomes.card[row]] += outcomes.probability[row] * following
 
 
 class _Leaders:
@@ -504,8 +484,7 @@ class _Sweep:
         self.compiled = compiled
         self.policy = AskedPolicy(policy, compiled)
         self.solution = solution
-        self.tables = _tables_of(solution)
-        self.throws = [throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
+        self.prices = _prices_of(solution)
         num_boxes, num_cards = compiled.num_boxes, compiled.num_cards
         self.visits = np.zeros(num_cards)
         self.visits[0] = 1.0
@@ -514,26 +493,21 @@ class _Sweep:
         self.so_far[0, 0] = 1.0
         self.won = np.zeros(1)
         self.win_probability = np.zeros(num_cards)
-        self.box_points = np.zeros(num_boxes)
-        self.box_scored = np.zeros(num_boxes)
-        self.box_struck = np.zeros(num_boxes)
+        self.boxes = _Boxes(np.zeros(num_boxes), np.zeros(num_boxes), np.zeros(num_boxes))
         self.regret_by_throw = np.zeros((num_boxes, THROWS_PER_TURN))
         self.regret_by_kind = np.zeros((num_boxes, len(MISTAKE_KINDS)))
         self.mistakes = np.zeros((num_boxes, len(MISTAKE_KINDS)))
         self.regret_by_open = np.zeros((num_boxes, num_boxes, 2))
         self.regret_by_box = np.zeros((num_boxes, num_boxes + 1))
-        self.outcomes: list[tuple[NDArray[Any], ...]] = []
+        self.outcomes: list[_Outcomes] = []
         self.blunders = _Leaders(num_blunders)
         self.gravest = _Leaders(num_blunders)
         self.num_states = 0
 
     def play_chunk(self, cards: NDArray[np.int64], round_index: int) -> None:
         """Play a turn on each of the cards, which have equally many open boxes."""
-        compiled, tables = self.compiled, self.tables
-        closing = np.zeros((len(cards), compiled.num_boxes, 2, NUM_THROWS))
-        keep_mass = np.zeros((len(cards), NUM_PARTIAL_KEEPS))
-        keep_mass[:, EMPTY_KEEP] = 1.0
-        keep_carried = np.zeros_like(keep_mass)
+        closing = np.zeros((len(cards), self.compiled.num_boxes, 2, NUM_THROWS))
+        keep_carried = np.zeros((len(cards), NUM_PARTIAL_KEEPS))
         lost = _Lost(
             self.regret_by_throw[round_index],
             self.regret_by_kind[round_index],
@@ -541,59 +515,25 @@ class _Sweep:
             self.regret_by_open[round_index],
             self.regret_by_box[round_index],
         )
-        for throw_number, throws in enumerate(self.throws, start=1):
-            mass = np.zeros((len(cards), len(throws.throw)))
-            carried = np.zeros_like(mass)
-            throw_dice(throws, keep_mass, mass)
-            throw_dice(throws, keep_carried, carried)
-            keep_mass = np.zeros_like(keep_mass)
-            keep_carried = np.zeros_like(keep_mass)
-            if self.solution.instant_win_points is not None:
-                wins = (throws.served == 1) & IS_FIVE_EQUAL[throws.throw]
-                wins = compiled.instant_win[cards][:, None] & wins
-                self._win(cards, mass * wins)
-                lost.by_box[-1] += (self.visits[cards] @ (carried * wins)).sum()
-                mass[wins] = 0.0
-            local, place = np.nonzero(mass)
-            if not len(local):
-                break
-            batch = TurnBatch(
-                cards[local],
-                throws.throw[place],
-                np.full(len(local), throw_number),
-                throws.served[place].astype(np.bool_),
-                throws.kept[place],
-            )
-            masks = compiled.action_masks(batch)
-            actions, probabilities = self.policy.answer(batch, masks)
-            self.num_states += len(masks)
+        wins_at_once = self.solution.instant_win_points is not None
+        for decisions in follow_policy(self.policy, cards, closing, wins_at_once=wins_at_once):
+            carried = throw_dice(decisions.throws, keep_carried)
+            keep_carried = np.zeros_like(keep_carried)
+            if wins_at_once:
+                self._win(cards, decisions.won)
+                lost.by_box[-1] += (self.visits[cards] @ (carried * decisions.is_won)).sum()
+            count = len(decisions.local)
+            self.num_states += count
             worst = _Worst(
-                np.empty(len(local), dtype=np.int64),
-                np.empty(len(local), dtype=np.int64),
-                np.empty(len(local)),
-                np.empty(len(local)),
+                np.empty(count, dtype=np.int64),
+                np.empty(count, dtype=np.int64),
+                np.empty(count),
+                np.empty(count),
             )
-            row_mass = mass[local, place]
-            _decide(
-                tables,
-                batch.card,
-                local,
-                batch.throw,
-                throw_number,
-                throws.served[place],
-                self.visits[batch.card],
-                row_mass,
-                carried[local, place],
-                masks,
-                actions,
-                probabilities,
-                keep_mass,
-                keep_carried,
-                closing,
-                lost,
-                worst,
-            )
-            self._note_blunders(batch, worst, self.visits[batch.card] * row_mass * worst.probability)
+            row_carried = carried[decisions.local, decisions.place]
+            _note_regret(self.prices, decisions, self.visits, row_carried, keep_carried, lost, worst)
+            frequency = self.visits[decisions.batch.card] * decisions.mass * worst.probability
+            self._note_blunders(decisions.batch, worst, frequency)
         self._close(cards, closing)
 
     def _win(self, cards: NDArray[np.int64], mass: NDArray[np.float64]) -> None:
@@ -633,33 +573,31 @@ class _Sweep:
             self.won = np.pad(self.won, (0, missing))
         room = len(cards) * self.compiled.num_boxes * len(self.compiled.statuses) * (most + 1)
         room = min(room, int(np.count_nonzero(closing)))
-        written = (
+        written = _Outcomes(
             np.empty(room, dtype=np.int64),
             np.empty(room, dtype=np.int64),
             np.empty(room, dtype=np.int64),
             np.empty(room),
         )
         num_outcomes = _move_on(
-            self.tables,
+            self.compiled.tables,
             cards,
             closing,
             self.visits,
             self.so_far,
             highest,
             np.zeros((len(self.compiled.statuses), most + 1)),
-            self.box_points,
-            self.box_scored,
-            self.box_struck,
-            *written,
+            self.boxes,
+            written,
         )
-        self.outcomes.append(tuple(column[:num_outcomes].copy() for column in written))
+        self.outcomes.append(_Outcomes(*(column[:num_outcomes].copy() for column in written)))
 
     def card_values(self) -> NDArray[np.float64]:
         """Return the value of each card under the policy, by backward induction; (C,)."""
         win_points = self.solution.instant_win_points
         values = self.win_probability * (0.0 if win_points is None else win_points)
-        columns = [np.concatenate(column) for column in zip(*self.outcomes, strict=True)]
-        _induce_backward(columns[0], columns[1], columns[2], columns[3], values)
+        outcomes = _Outcomes(*(np.concatenate(column) for column in zip(*self.outcomes, strict=True)))
+        _induce_backward(outcomes, values)
         values[self.visits == 0] = np.nan
         return values
 
@@ -703,8 +641,7 @@ def evaluate_policy(
     """
     solution = solve_solo(compiled, instant_win=instant_win)
     sweep = _Sweep(compiled, policy, solution, num_blunders)
-    most_states = max(len(throws.throw) for throws in sweep.throws)
-    num_at_once = max(1, states_at_once // most_states)
+    num_at_once = cards_at_once(compiled, states_at_once)
     num_turns = int((compiled.num_open > 0).sum())
     with tqdm(total=num_turns, unit="card", desc=progress, disable=progress is None, leave=False) as bar:
         for num_open in range(compiled.num_boxes, 0, -1):
@@ -726,9 +663,9 @@ def evaluate_policy(
         optimal_score=solution.expected_score,
         scores=scores,
         score_probabilities=probabilities,
-        box_points=sweep.box_points,
-        box_scored=sweep.box_scored,
-        box_struck=sweep.box_struck,
+        box_points=sweep.boxes.points,
+        box_scored=sweep.boxes.scored,
+        box_struck=sweep.boxes.struck,
         instant_win_probability=float(sweep.won.sum()),
         regret_by_throw=sweep.regret_by_throw.sum(axis=0),
         regret_by_round=sweep.regret_by_throw.sum(axis=1),

@@ -104,7 +104,7 @@ class Playoff:
         throw = np.asarray(batch.throw, dtype=np.intp)
         served = np.asarray(batch.served, dtype=np.intp)
         later = np.minimum(np.asarray(batch.throw_number, dtype=np.intp), 2) - 1
-        kept = np.minimum(KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].astype(np.intp), NUM_PARTIAL_KEEPS - 1)
+        kept = KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].astype(np.intp)
         values = np.full((len(rows), self.compiled.num_actions), -np.inf)
         legal = self.compiled.keep_masks(batch, canonical=canonical)
         values[:, :NUM_KEEP_ACTIONS] = np.where(
@@ -121,8 +121,7 @@ class Playoff:
 
 def playoff_of(variant: str | Variant | CompiledVariant) -> Playoff:
     """Solve the playoff of two players under a variant's rules."""
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
-    return _solve(compiled)
+    return _solve(compile_variant(variant))
 
 
 @lru_cache(maxsize=16)
@@ -138,9 +137,7 @@ def _solve(compiled: CompiledVariant) -> Playoff:
     place = np.searchsorted(results, points)
 
     def solve_row(row: int) -> None:
-        turns[row] = solve_turn(
-            closing[row], compiled.is_served, win, variant.is_locked, keep_union_table(), keeps[row]
-        )
+        turns[row] = solve_turn(closing[row], compiled.tables, win, keep_union_table(), keeps[row])
 
     value, change = 0.5, np.inf
     for _ in range(_MOST_ROUNDS):
@@ -191,24 +188,10 @@ def solve_playoff_turn(
     closing = np.ascontiguousarray(worth[tables.points], dtype=np.float64)
     keep_values = np.empty((2, NUM_PARTIAL_KEEPS))
     wins = bool(compiled.instant_win[0])
-    value = solve_turn(
-        closing,
-        compiled.is_served,
-        win_value if wins else np.nan,
-        compiled.variant.is_locked,
-        keep_union_table(),
-        keep_values,
-    )
+    win_value = win_value if wins else np.nan
+    value = solve_turn(closing, compiled.tables, win_value, keep_union_table(), keep_values)
     masses = np.empty((2, NUM_THROWS))
-    closing_masses(
-        closing,
-        keep_values,
-        compiled.is_served,
-        wins,
-        compiled.variant.is_locked,
-        throws_after_keeps(),
-        masses,
-    )
+    closing_masses(closing, keep_values, compiled.tables, wins, throws_after_keeps(), masses)
     counted = np.bincount(tables.points.ravel(), weights=masses.ravel(), minlength=len(worth))
     distribution: NDArray[np.float64] = counted.astype(np.float64)
     return PlayoffTurn(float(value), worth, keep_values, distribution)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,12 +24,12 @@ from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.rules.dice import (
     EMPTY_KEEP,
     IS_FIVE_EQUAL,
-    KEEP_OF_MASK,
     NUM_PARTIAL_KEEPS,
     NUM_THROWS,
     THROWS_PER_TURN,
     throw_probabilities_after,
 )
+from generala_env.solver.turn import KEEPS_OF_THROW
 
 STATES_AT_ONCE: Final = 32_768
 """How many decisions a policy is asked about in one call, about."""
@@ -76,6 +76,7 @@ def _transitions() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.flo
     return keep, throw, table[keep, throw]
 
 
+@lru_cache(maxsize=16)
 def throws_at(compiled: CompiledVariant, throw_number: int) -> TurnThrows:
     """Return the throws that a card can meet at a throw number, from 1."""
     keep, throw, probability = _transitions()
@@ -90,14 +91,20 @@ def throws_at(compiled: CompiledVariant, throw_number: int) -> TurnThrows:
 
 
 @kernel()
-def throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
-    """Spread mass (cards, 210) on keeps over the throws after them, into (cards, P)."""
+def _throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
     for row in range(keep_mass.shape[0]):
         for keep in range(keep_mass.shape[1]):
             if keep_mass[row, keep] == 0.0:
                 continue
             for entry in range(throws.start[keep], throws.start[keep + 1]):
                 mass[row, throws.reached[entry]] += keep_mass[row, keep] * throws.probability[entry]
+
+
+def throw_dice(throws: TurnThrows, keep_mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mass of keeps, (cards, 210), spread over the throws after them, (cards, P)."""
+    mass = np.zeros((len(keep_mass), len(throws.throw)))
+    _throw_dice(throws, keep_mass, mass)
+    return mass
 
 
 class AskedPolicy:
@@ -180,6 +187,118 @@ def _differ(first: NDArray[Any], second: NDArray[Any], within: float) -> NDArray
     return np.asarray(np.abs(first - second).max(axis=1) > within)
 
 
+class Decisions(NamedTuple):
+    """All decisions at one throw number that a policy meets on some cards; ``n`` rows.
+
+    Attributes:
+        throws: The throws there are, ``P`` of them.
+        won: (cards, P) float64, the probability of throws that win at once, so that nothing is decided.
+        is_won: (cards, P) bool, which throws those are.
+        batch: The decisions.
+        local: (n,) int64, the place of each card among the cards.
+        place: (n,) int64, the place of each throw in ``throws``.
+        masks: (n, num_actions) bool, the legal actions.
+        mass: (n,) float64, the probability of each decision within a turn on its card.
+        actions: (n,) int64, what the policy does; empty if it gives probabilities.
+        probabilities: (n, num_actions) float64, or (n, 0).
+    """
+
+    throws: TurnThrows
+    won: NDArray[np.float64]
+    is_won: NDArray[np.bool_]
+    batch: TurnBatch
+    local: NDArray[np.int64]
+    place: NDArray[np.int64]
+    masks: NDArray[np.bool_]
+    mass: NDArray[np.float64]
+    actions: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+
+
+@kernel()
+def _move(decisions: Decisions, keep_mass: NDArray[np.float64], closing: NDArray[np.float64]) -> None:
+    """Move the mass of each row to the keeps (cards, 210) and closings (cards, B, 2, 252) it chooses."""
+    batch, local, probabilities = decisions.batch, decisions.local, decisions.probabilities
+    is_random = probabilities.shape[1] > 0
+    num_actions = NUM_KEEP_ACTIONS + closing.shape[1]
+    for row in range(len(local)):
+        throw, served = batch.throw[row], np.int64(batch.served[row])
+        first, last = (0, num_actions) if is_random else (decisions.actions[row], decisions.actions[row] + 1)
+        for action in range(first, last):
+            moved = decisions.mass[row] * (probabilities[row, action] if is_random else 1.0)
+            if action < NUM_KEEP_ACTIONS:
+                keep_mass[local[row], KEEPS_OF_THROW[throw, action]] += moved
+            else:
+                closing[local[row], action - NUM_KEEP_ACTIONS, served, throw] += moved
+
+
+def follow_policy(
+    asked: AskedPolicy,
+    cards: NDArray[np.int64],
+    closing: NDArray[np.float64],
+    *,
+    wins_at_once: bool = True,
+) -> Iterator[Decisions]:
+    """Follow a policy through a turn on each of some cards, throw by throw.
+
+    Args:
+        asked: The policy: asked about every decision that it can meet in the turn.
+        cards: (cards,) their indices.
+        closing: (cards, B, 2, 252) float64, added to: how probable it is to close each box, unserved and
+            served, with each throw. Complete when all decisions have been taken.
+        wins_at_once: Whether a served Generala that wins ends the turn.
+
+    Yields:
+        What was asked and answered at each throw number; no more once every turn has ended.
+
+    Raises:
+        AnswerError: An answer of the policy is not legal, or is none; see ``AskedPolicy.answer``.
+    """
+    compiled = asked.compiled
+    keep_mass = np.zeros((len(cards), NUM_PARTIAL_KEEPS))
+    keep_mass[:, EMPTY_KEEP] = 1.0
+    for number in range(1, THROWS_PER_TURN + 1):
+        throws = throws_at(compiled, number)
+        mass = throw_dice(throws, keep_mass)
+        keep_mass = np.zeros_like(keep_mass)
+        wins = (throws.served == 1) & IS_FIVE_EQUAL[throws.throw] & wins_at_once
+        is_won = compiled.instant_win[cards][:, None] & wins
+        won = mass * is_won
+        mass[is_won] = 0.0
+        local, place = np.nonzero(mass)
+        if not len(local):  # Other throws stand beside one that wins: so nothing was won either.
+            return
+        batch = TurnBatch(
+            cards[local],
+            throws.throw[place],
+            np.full(len(local), number),
+            throws.served[place].astype(np.bool_),
+            throws.kept[place],
+        )
+        masks = compiled.action_masks(batch)
+        actions, probabilities = asked.answer(batch, masks)
+        decisions = Decisions(
+            throws,
+            won,
+            is_won,
+            batch,
+            local,
+            place,
+            masks,
+            mass[local, place],
+            actions,
+            probabilities,
+        )
+        _move(decisions, keep_mass, closing)
+        yield decisions
+
+
+def cards_at_once(compiled: CompiledVariant, states_at_once: int) -> int:
+    """Return on how many cards to follow a policy so that it is asked about so many decisions in a call."""
+    most = max(len(throws_at(compiled, number).throw) for number in range(1, THROWS_PER_TURN + 1))
+    return max(1, states_at_once // most)
+
+
 class TurnOutcomes(NamedTuple):
     """How the turns of a policy end, by card.
 
@@ -203,31 +322,6 @@ class TurnOutcomes(NamedTuple):
         return self.after[where], self.points[where], self.probability[where]
 
 
-@kernel()
-def _follow(
-    local: NDArray[np.int64],
-    throw: NDArray[np.int64],
-    served: NDArray[np.int64],
-    mass: NDArray[np.float64],
-    actions: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    keep_of_mask: NDArray[np.int16],
-    keep_mass: NDArray[np.float64],
-    closing: NDArray[np.float64],
-) -> None:
-    """Move the mass of each row to the keeps (cards, 210) and closings (cards, B, 2, 252) it chooses."""
-    is_random = probabilities.shape[1] > 0
-    num_actions = NUM_KEEP_ACTIONS + closing.shape[1]
-    for row in range(len(local)):
-        first, last = (0, num_actions) if is_random else (actions[row], actions[row] + 1)
-        for action in range(first, last):
-            moved = mass[row] * (probabilities[row, action] if is_random else 1.0)
-            if action < NUM_KEEP_ACTIONS:
-                keep_mass[local[row], keep_of_mask[throw[row], action]] += moved
-            else:
-                closing[local[row], action - NUM_KEEP_ACTIONS, served[row], throw[row]] += moved
-
-
 def turn_outcomes(
     compiled: CompiledVariant,
     policy: Policy,
@@ -248,9 +342,8 @@ def turn_outcomes(
         AnswerError: An answer of the policy is not legal, or is none; see ``AskedPolicy.answer``.
     """
     asked = AskedPolicy(policy, compiled)
-    throws = [throws_at(compiled, number) for number in range(1, THROWS_PER_TURN + 1)]
     cards = np.flatnonzero(compiled.num_open > 0)
-    at_once = max(1, states_at_once // max(len(one.throw) for one in throws))
+    at_once = cards_at_once(compiled, states_at_once)
     wins = np.zeros(compiled.num_cards)
     found: list[NDArray[np.int64]] = []
     shares: list[NDArray[np.float64]] = []
@@ -258,45 +351,16 @@ def turn_outcomes(
         for first in range(0, len(cards), at_once):
             chunk = cards[first : first + at_once]
             closing = np.zeros((len(chunk), compiled.num_boxes, 2, NUM_THROWS))
-            keep_mass = np.zeros((len(chunk), NUM_PARTIAL_KEEPS))
-            keep_mass[:, EMPTY_KEEP] = 1.0
-            for number, at in enumerate(throws, start=1):
-                mass = np.zeros((len(chunk), len(at.throw)))
-                throw_dice(at, keep_mass, mass)
-                keep_mass = np.zeros_like(keep_mass)
-                is_won = compiled.instant_win[chunk][:, None] & ((at.served == 1) & IS_FIVE_EQUAL[at.throw])
-                wins[chunk] += (mass * is_won).sum(axis=1)
-                mass[is_won] = 0.0
-                local, place = np.nonzero(mass)
-                if not len(local):
-                    break
-                batch = TurnBatch(
-                    chunk[local],
-                    at.throw[place],
-                    np.full(len(local), number),
-                    at.served[place].astype(np.bool_),
-                    at.kept[place],
-                )
-                actions, probabilities = asked.answer(batch, compiled.action_masks(batch))
-                _follow(
-                    local,
-                    batch.throw,
-                    at.served[place],
-                    mass[local, place],
-                    actions,
-                    probabilities,
-                    KEEP_OF_MASK,
-                    keep_mass,
-                    closing,
-                )
+            for decisions in follow_policy(asked, chunk, closing):
+                wins[chunk] += decisions.won.sum(axis=1)
             local, box, served, throw = np.nonzero(closing)
-            status = compiled.card_status[chunk[local]]
-            points = compiled.points[status, box, served, throw].astype(np.int64)
-            after = compiled.next_card(chunk[local], box, served, throw).astype(np.int64)
-            rows, where = np.unique(np.stack([chunk[local], after, points]), axis=1, return_inverse=True)
+            where = (chunk[local], box, served, throw)
+            points = compiled.closing_points(*where).astype(np.int64)
+            after = compiled.next_card(*where).astype(np.int64)
+            rows, row = np.unique(np.stack([chunk[local], after, points]), axis=1, return_inverse=True)
             found.append(rows)
             weights = closing[local, box, served, throw]
-            shares.append(np.bincount(where.reshape(-1), weights=weights).astype(np.float64))
+            shares.append(np.bincount(row.reshape(-1), weights=weights).astype(np.float64))
             bar.update(len(chunk))
     card, after, points = np.concatenate(found, axis=1)
     start = np.searchsorted(card, np.arange(compiled.num_cards + 1))

@@ -23,7 +23,7 @@ POSITION_HELP: Final = (
     "for a closed Generala box, the same for doble_generala, and ', bonus taken'. Without dice the turn is "
     "yet to begin; throw is 1 unless given; kept are the dice set aside before throws 2 and 3."
 )
-"""The form of a position, for ``--help``."""
+"""The form of a position, for people."""
 
 
 class PositionError(ValueError):
@@ -125,7 +125,7 @@ def _known(
             f"no line of play leads to that card under {compiled.variant.name}"
             + (f", where boxes are closed in the order {order}" if order else ""),
         )
-    if len({int(compiled.card_class[compiled.index_of(one)]) for one in candidates}) > 1:
+    if len({int(compiled.class_of_card[compiled.index_of(one)]) for one in candidates}) > 1:
         _fail(part, f"what became of {unsaid[0]}? write '{unsaid[0]} scored' or '{unsaid[0]} struck'")
     return candidates[0]
 
@@ -196,7 +196,8 @@ def position_text(compiled: CompiledVariant, state: GameState) -> str:
 
 
 def _check_sides(compiled: CompiledVariant, me: Side, other: Side) -> None:
-    from generala_env.solver.duel_kernels import class_cards
+    # Here, because it loads the compiled kernels, which most commands do not need.
+    from generala_env.solver.duel_kernels import point_ranges
 
     if me.card.is_complete:
         _fail("me", "no box is open, so there is nothing to decide")
@@ -206,10 +207,10 @@ def _check_sides(compiled: CompiledVariant, me: Side, other: Side) -> None:
             f"{other.card.num_open} open boxes against {me.card.num_open} of the player to move; there must "
             "be as many (the mover is first in the round) or one fewer (second)",
         )
-    cards = class_cards(compiled)
+    ranges = point_ranges(compiled)
     for name, side in (("me", me), ("other", other)):
-        group = compiled.card_class[compiled.index_of(side.card)]
-        least, most = int(cards.least[group]), int(cards.most[group])
+        group = compiled.class_of_card[compiled.index_of(side.card)]
+        least, most = int(ranges.least[group]), int(ranges.most[group])
         if not least <= side.points <= most:
             _fail(name, f"{side.points} points cannot be; the closed boxes allow {least} to {most}")
 

@@ -14,33 +14,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from generala_env.compiling import kernel
-from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin
-from generala_env.rules.dice import IS_FIVE_EQUAL, NUM_PARTIAL_KEEPS, NUM_THROWS
+from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CardTables, CompiledVariant, InstantWin
+from generala_env.rules.dice import NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.solver.solo import SoloSolution, solve_solo
-from generala_env.solver.turn import closing_masses, keep_union_table, solve_turn, throws_after_keeps
-
-_FIVE_EQUAL = np.ascontiguousarray(IS_FIVE_EQUAL)
+from generala_env.solver.turn import (
+    best_closings,
+    class_after,
+    closing_masses,
+    keep_union_table,
+    points_of,
+    solve_turn,
+    throws_after_keeps,
+)
 
 
 @kernel()
 def _distributions(
-    class_card: NDArray[np.int32],
-    successor: NDArray[np.int32],
-    card_open: NDArray[np.uint16],
-    card_status: NDArray[np.uint8],
-    closable: NDArray[np.bool_],
-    points: NDArray[np.int32],
-    next_status: NDArray[np.uint8],
-    is_served: NDArray[np.bool_],
-    instant_win: NDArray[np.bool_],
-    is_locked: bool,
+    tables: CardTables,
     after_keep: NDArray[np.float64],
     class_values: NDArray[np.float64],
     class_keep_values: NDArray[np.float64],
@@ -51,34 +48,14 @@ def _distributions(
     close_value = np.empty((2, NUM_THROWS))
     close_box = np.empty((2, NUM_THROWS), dtype=np.int64)
     masses = np.empty((2, NUM_THROWS))
-    for group in range(len(class_card) - 1, -1, -1):
-        card = class_card[group]
-        opened, status = card_open[card], card_status[card]
-        if opened == 0:
+    for group in range(len(tables.card_of_class) - 1, -1, -1):
+        card = tables.card_of_class[group]
+        if tables.card_open[card] == 0:
             future[group, 0] = 1.0
             continue
-        close_value[:] = -np.inf
-        for box in range(closable.shape[1]):
-            if not closable[card, box]:
-                continue
-            reached = successor[opened & ~(1 << box)]
-            for served in range(2):
-                for throw in range(NUM_THROWS):
-                    value = (
-                        points[status, box, served, throw]
-                        + class_values[reached[next_status[status, box, served, throw]]]
-                    )
-                    if value > close_value[served, throw]:
-                        close_value[served, throw] = value
-                        close_box[served, throw] = box
+        best_closings(tables, card, class_values, close_value, close_box)
         wins[group] = closing_masses(
-            close_value,
-            class_keep_values[group],
-            is_served,
-            instant_win[card],
-            is_locked,
-            after_keep,
-            masses,
+            close_value, class_keep_values[group], tables, tables.instant_win[card], after_keep, masses
         )
         for served in range(2):
             for throw in range(NUM_THROWS):
@@ -86,11 +63,42 @@ def _distributions(
                 if mass == 0.0:
                     continue
                 box = close_box[served, throw]
-                after = successor[opened & ~(1 << box), next_status[status, box, served, throw]]
-                paid = points[status, box, served, throw]
+                after = class_after(tables, card, box, served, throw)
+                paid = points_of(tables, card, box, served, throw)
                 wins[group] += mass * wins[after]
                 for total in range(future.shape[1] - paid):
                     future[group, total + paid] += mass * future[after, total]
+
+
+class Futures(NamedTuple):
+    """What everybody is taken to make from here on, by class of cards.
+
+    Attributes:
+        distribution: (K, L) float64, probability of each number of points still to come; what is missing
+            to 1 is the probability of an instant win.
+        cumulative: (K, L) float64, ``distribution`` summed up.
+        wins: (K,) float64, probability of an instant win still to come.
+    """
+
+    distribution: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+    wins: NDArray[np.float64]
+
+
+class Sides(NamedTuple):
+    """Positions, one a row: classes of cards and points of the mover and of the others.
+
+    Attributes:
+        own: (rows,) int64, the mover's class.
+        score: (rows,) int64, the mover's points.
+        others: (rows, n - 1) int64, the classes of the others.
+        other_scores: (rows, n - 1) int64, their points.
+    """
+
+    own: NDArray[np.int64]
+    score: NDArray[np.int64]
+    others: NDArray[np.int64]
+    other_scores: NDArray[np.int64]
 
 
 @kernel()
@@ -136,90 +144,67 @@ def _win_after(
 
 @kernel(parallel=True)
 def _race_turns(
-    own: NDArray[np.int64],
-    score: NDArray[np.int64],
-    others: NDArray[np.int64],
-    other_scores: NDArray[np.int64],
-    class_card: NDArray[np.int32],
-    successor: NDArray[np.int32],
-    card_open: NDArray[np.uint16],
-    card_status: NDArray[np.uint8],
-    closable: NDArray[np.bool_],
-    points: NDArray[np.int32],
-    next_status: NDArray[np.uint8],
-    is_served: NDArray[np.bool_],
-    instant_win: NDArray[np.bool_],
-    is_locked: bool,
+    sides: Sides,
+    tables: CardTables,
+    futures: Futures,
     union: NDArray[np.int16],
-    future: NDArray[np.float64],
-    cumulative: NDArray[np.float64],
-    wins: NDArray[np.float64],
     keep_values: NDArray[np.float64],
 ) -> None:
     """Solve turns for the probability of winning, one a row, in parallel.
 
     ``keep_values`` (rows, 2, 210) is written.
     """
+    points, closable = tables.points, tables.closable
+    future, wins = futures.distribution, futures.wins
     most = points.max()
-    for row in numba.prange(len(own)):
-        group = own[row]
-        card = class_card[group]
-        opened, status = card_open[card], card_status[card]
+    for row in numba.prange(len(sides.own)):
+        card, score = tables.card_of_class[sides.own[row]], sides.score[row]
+        opened, status = tables.card_open[card], tables.card_status[card]
         by_total = np.empty(2 * future.shape[1])
-        _win_by_total(others[row], other_scores[row], cumulative, by_total)
+        _win_by_total(sides.others[row], sides.other_scores[row], futures.cumulative, by_total)
         best = np.full((2, NUM_THROWS), -np.inf)
         known = np.empty(most + 1)
         known_after = np.empty(most + 1, dtype=np.int64)
         for box in range(closable.shape[1]):
             if not closable[card, box]:
                 continue
+            # Unlike in ``best_closings``, what a closing is worth is dear and asked once.
             known_after[:] = -1
-            reached = successor[opened & ~(1 << box)]
+            reached = tables.successor[opened & ~(1 << box)]
             for served in range(2):
                 for throw in range(NUM_THROWS):
-                    after = reached[next_status[status, box, served, throw]]
+                    after = reached[tables.next_status[status, box, served, throw]]
                     paid = points[status, box, served, throw]
                     if known_after[paid] != after:
                         known_after[paid] = after
-                        known[paid] = _win_after(after, score[row] + paid, future, wins, by_total)
+                        known[paid] = _win_after(after, score + paid, future, wins, by_total)
                     if known[paid] > best[served, throw]:
                         best[served, throw] = known[paid]
-        win_value = 1.0 if instant_win[card] else np.nan
-        solve_turn(best, is_served, win_value, is_locked, union, keep_values[row])
+        win_value = 1.0 if tables.instant_win[card] else np.nan
+        solve_turn(best, tables, win_value, union, keep_values[row])
 
 
 @kernel(parallel=True)
 def _race_closings(
-    own: NDArray[np.int64],
-    score: NDArray[np.int64],
-    others: NDArray[np.int64],
-    other_scores: NDArray[np.int64],
+    sides: Sides,
     served: NDArray[np.int64],
     throw: NDArray[np.int64],
-    class_card: NDArray[np.int32],
-    successor: NDArray[np.int32],
-    card_open: NDArray[np.uint16],
-    card_status: NDArray[np.uint8],
-    closable: NDArray[np.bool_],
-    points: NDArray[np.int32],
-    next_status: NDArray[np.uint8],
-    future: NDArray[np.float64],
-    cumulative: NDArray[np.float64],
-    wins: NDArray[np.float64],
+    tables: CardTables,
+    futures: Futures,
     closing: NDArray[np.float64],
 ) -> None:
     """Price closing each box now, one position a row; ``closing`` (rows, B) is written."""
-    for row in numba.prange(len(own)):
-        card = class_card[own[row]]
-        opened, status = card_open[card], card_status[card]
+    future, wins = futures.distribution, futures.wins
+    for row in numba.prange(len(sides.own)):
+        card = tables.card_of_class[sides.own[row]]
         by_total = np.empty(2 * future.shape[1])
-        _win_by_total(others[row], other_scores[row], cumulative, by_total)
-        for box in range(closable.shape[1]):
+        _win_by_total(sides.others[row], sides.other_scores[row], futures.cumulative, by_total)
+        for box in range(tables.closable.shape[1]):
             closing[row, box] = -np.inf
-            if closable[card, box]:
-                after = successor[opened & ~(1 << box), next_status[status, box, served[row], throw[row]]]
-                paid = points[status, box, served[row], throw[row]]
-                closing[row, box] = _win_after(after, score[row] + paid, future, wins, by_total)
+            if tables.closable[card, box]:
+                after = class_after(tables, card, box, served[row], throw[row])
+                score = sides.score[row] + points_of(tables, card, box, served[row], throw[row])
+                closing[row, box] = _win_after(after, score, future, wins, by_total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,31 +213,22 @@ class RaceTables:
 
     Attributes:
         solution: The exact one-player solution that everybody is taken to follow.
-        future: (K, L) float64, probability of each number of points still to come, by class
-            of cards; what is missing to 1 is the probability of an instant win.
-        cumulative: (K, L) float64, ``future`` summed up.
-        wins: (K,) float64, probability of an instant win still to come.
-        successor: (2**B, S) int32, the class with those open boxes and status, or -1.
+        futures: How probable each number of points still to come is.
     """
 
     solution: SoloSolution
-    future: NDArray[np.float64]
-    cumulative: NDArray[np.float64]
-    wins: NDArray[np.float64]
-    successor: NDArray[np.int32]
+    futures: Futures
 
     @property
     def compiled(self) -> CompiledVariant:
         """The variant's tables."""
         return self.solution.compiled
 
-    def _sides(
-        self, cards: NDArray[np.integer], scores: NDArray[np.integer]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the mover's classes and points, then those of the others, for the kernels."""
-        groups = self.compiled.card_class[np.asarray(cards, dtype=np.intp)].astype(np.int64)
+    def _sides(self, cards: NDArray[np.integer], scores: NDArray[np.integer]) -> Sides:
+        """Return the positions as the kernels read them."""
+        groups = self.compiled.class_of_card[np.asarray(cards, dtype=np.intp)].astype(np.int64)
         points = np.asarray(scores, dtype=np.int64)
-        return (
+        return Sides(
             np.ascontiguousarray(groups[:, 0]),
             np.ascontiguousarray(points[:, 0]),
             np.ascontiguousarray(groups[:, 1:]),
@@ -269,25 +245,9 @@ class RaceTables:
         Returns:
             (batch, 2, 210) float64, the value of every keep after the first and second throw.
         """
-        compiled = self.compiled
         keep_values = np.empty((len(cards), 2, NUM_PARTIAL_KEEPS))
         _race_turns(
-            *self._sides(cards, scores),
-            compiled.class_card,
-            self.successor,
-            compiled.card_open,
-            compiled.card_status,
-            compiled.closable,
-            compiled.points,
-            compiled.next_status,
-            compiled.is_served,
-            compiled.instant_win,
-            compiled.variant.is_locked,
-            keep_union_table(),
-            self.future,
-            self.cumulative,
-            self.wins,
-            keep_values,
+            self._sides(cards, scores), self.compiled.tables, self.futures, keep_union_table(), keep_values
         )
         return keep_values
 
@@ -309,22 +269,13 @@ class RaceTables:
         Returns:
             (batch, B) float64, ``-inf`` where a box may not be closed.
         """
-        compiled = self.compiled
-        closing = np.empty((len(cards), compiled.num_boxes))
+        closing = np.empty((len(cards), self.compiled.num_boxes))
         _race_closings(
-            *self._sides(cards, scores),
+            self._sides(cards, scores),
             np.ascontiguousarray(served, dtype=np.int64),
             np.ascontiguousarray(throw, dtype=np.int64),
-            compiled.class_card,
-            self.successor,
-            compiled.card_open,
-            compiled.card_status,
-            compiled.closable,
-            compiled.points,
-            compiled.next_status,
-            self.future,
-            self.cumulative,
-            self.wins,
+            self.compiled.tables,
+            self.futures,
             closing,
         )
         return closing
@@ -348,23 +299,12 @@ def _race_tables(compiled: CompiledVariant, instant_win: InstantWin) -> RaceTabl
     solution = solve_solo(compiled, instant_win=instant_win)
     future = np.zeros((compiled.num_classes, compiled.perfect_score + 1))
     wins = np.zeros(compiled.num_classes)
-    successor = np.where(compiled.card_index >= 0, compiled.card_class[compiled.card_index], -1)
-    successor = successor.astype(np.int32)
     _distributions(
-        compiled.class_card,
-        successor,
-        compiled.card_open,
-        compiled.card_status,
-        compiled.closable,
-        compiled.points,
-        compiled.next_status,
-        compiled.is_served,
-        compiled.instant_win & (compiled.card_open > 0),
-        compiled.variant.is_locked,
+        compiled.tables,
         throws_after_keeps(),
         solution.class_values,
         solution.class_keep_values,
         future,
         wins,
     )
-    return RaceTables(solution, future, np.cumsum(future, axis=1), wins, successor)
+    return RaceTables(solution, Futures(future, np.cumsum(future, axis=1), wins))

@@ -13,55 +13,37 @@ from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import (
     DEFAULT_INSTANT_WIN,
+    CardTables,
     CompiledVariant,
     InstantWin,
     TurnBatch,
     compile_variant,
     instant_win_points,
 )
-from generala_env.rules.dice import IS_FIVE_EQUAL, KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS
+from generala_env.rules.dice import KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS, NUM_THROWS
 from generala_env.rules.game import GameState
 from generala_env.rules.variants import Variant
-from generala_env.solver.turn import keep_union_table, solve_turn
+from generala_env.solver.turn import best_closings, keep_union_table, solve_turn
 
 
 @kernel(parallel=True)
 def _solve_layer(
     cards: NDArray[np.int64],
-    successor: NDArray[np.int32],
-    card_open: NDArray[np.uint16],
-    card_status: NDArray[np.uint8],
-    closable: NDArray[np.bool_],
-    points: NDArray[np.int32],
-    next_status: NDArray[np.uint8],
-    is_served: NDArray[np.bool_],
+    tables: CardTables,
     win_values: NDArray[np.float64],
-    is_locked: bool,
     union: NDArray[np.int16],
     future: NDArray[np.float64],
     turn_values: NDArray[np.float64],
     keep_values: NDArray[np.float64],
 ) -> None:
-    """Solve the turns of cards with equally many open boxes, in parallel.
-
-    ``successor`` (2**B, S) maps open boxes and status to the index of the values.
-    """
+    """Solve the turns of cards with equally many open boxes, in parallel; values are by class."""
     for position in numba.prange(len(cards)):
         card = cards[position]
-        status = card_status[card]
-        closing = np.full((2, NUM_THROWS), -np.inf)
-        for box in range(closable.shape[1]):
-            if closable[card, box]:
-                reached = successor[card_open[card] & ~(1 << box)]
-                for served in range(2):
-                    for throw in range(NUM_THROWS):
-                        after = reached[next_status[status, box, served, throw]]
-                        value = points[status, box, served, throw] + future[after]
-                        closing[served, throw] = max(closing[served, throw], value)
-        index = successor[card_open[card], status]
-        turn_values[index] = solve_turn(
-            closing, is_served, win_values[card], is_locked, union, keep_values[index]
-        )
+        closing = np.empty((2, NUM_THROWS))
+        boxes = np.empty((2, NUM_THROWS), dtype=np.int64)
+        best_closings(tables, card, future, closing, boxes)
+        index = tables.class_of_card[card]
+        turn_values[index] = solve_turn(closing, tables, win_values[card], union, keep_values[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +68,7 @@ class ActionValues:
     @property
     def card_values(self) -> NDArray[np.float64]:
         """(C,) float64: the value of each card before a turn."""
-        return self.class_values[self.compiled.card_class]
+        return self.class_values[self.compiled.class_of_card]
 
     def closing_values(self, batch: TurnBatch) -> NDArray[np.float64]:
         """Return what closing each box is worth: its points and the card it leaves.
@@ -102,8 +84,8 @@ class ActionValues:
         for box in range(compiled.num_boxes):
             rows = np.flatnonzero(compiled.closable[card, box])
             where = (card[rows], box, served[rows], throw[rows])
-            points = compiled.points[compiled.card_status[card[rows]], box, served[rows], throw[rows]]
-            values[rows, box] = points + self.class_values[compiled.card_class[compiled.next_card(*where)]]
+            after = compiled.class_of_card[compiled.next_card(*where)]
+            values[rows, box] = compiled.closing_points(*where) + self.class_values[after]
         return values
 
     def q_values_batch(self, batch: TurnBatch, *, canonical: bool = True) -> NDArray[np.float64]:
@@ -117,9 +99,8 @@ class ActionValues:
         throw = np.asarray(batch.throw, dtype=np.intp)
         kept = KEEP_OF_MASK[throw, :NUM_KEEP_ACTIONS].astype(np.intp)
         row = np.minimum(throw_number, 2) - 1
-        group = compiled.card_class[np.asarray(batch.card, dtype=np.intp)]
-        # The mask that keeps all five is not among the 31, so every keep here is partial.
-        keeps = self.class_keep_values[group[:, None], row[:, None], np.minimum(kept, NUM_PARTIAL_KEEPS - 1)]
+        group = compiled.class_of_card[np.asarray(batch.card, dtype=np.intp)]
+        keeps = self.class_keep_values[group[:, None], row[:, None], kept]
         keeps = np.where(compiled.keep_masks(batch, canonical=canonical), keeps, -np.inf)
         return np.concatenate([keeps, self.closing_values(batch)], axis=1)
 
@@ -131,9 +112,7 @@ class ActionValues:
         """
         if self.instant_win_points is None:
             return np.zeros(len(batch.card), dtype=bool)
-        card = np.asarray(batch.card, dtype=np.intp)
-        five_equal = IS_FIVE_EQUAL[np.asarray(batch.throw, dtype=np.intp)]
-        return np.asarray(np.asarray(batch.served, dtype=bool) & five_equal & self.compiled.instant_win[card])
+        return self.compiled.wins_at_once(batch)
 
     def state_values(self, batch: TurnBatch) -> NDArray[np.float64]:
         """Return the value of every state of a batch, (batch,) float64."""
@@ -173,7 +152,7 @@ class ActionValues:
             return 0.0
         if state.turn.dice:
             return float(self.state_values(self.compiled.turn_batch(state))[0])
-        group = self.compiled.card_class[self.compiled.index_of(state.card)]
+        group = self.compiled.class_of_card[self.compiled.index_of(state.card)]
         if state.turn.throw == 1:
             return float(self.class_values[group])
         return float(self.class_keep_values[group, state.turn.throw - 2, KEEP_INDEX[state.turn.kept]])
@@ -198,7 +177,7 @@ class SoloSolution(ActionValues):
     @property
     def expected_score(self) -> float:
         """The expected points of optimal play from the empty card."""
-        return float(self.class_values[self.compiled.card_class[0]])
+        return float(self.class_values[self.compiled.class_of_card[0]])
 
     @property
     def perfect_score(self) -> int:
@@ -218,7 +197,7 @@ def solve_solo(
     Raises:
         ValueError: The variant or ``instant_win`` is not known.
     """
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    compiled = compile_variant(variant)
     class_values = np.zeros(compiled.num_classes)
     return SoloSolution(*_solve(compiled, instant_win, class_values, class_values))
 
@@ -238,7 +217,7 @@ def solve_turn_greedy(
     Raises:
         ValueError: The variant or ``instant_win`` is not known.
     """
-    compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
+    compiled = compile_variant(variant)
     no_future = np.zeros(compiled.num_classes)
     return ActionValues(*_solve(compiled, instant_win, no_future, np.zeros(compiled.num_classes)))
 
@@ -256,21 +235,13 @@ def _solve(
     """
     win_points = instant_win_points(compiled, instant_win)
     class_keep_values = np.zeros((compiled.num_classes, 2, NUM_PARTIAL_KEEPS))
-    successor = np.where(compiled.card_index >= 0, compiled.card_class[compiled.card_index], -1)
     win_values = np.where(compiled.instant_win, math.nan if win_points is None else win_points, math.nan)
-    num_open = compiled.num_open[compiled.class_card]
+    num_open = compiled.num_open[compiled.card_of_class]
     for layer in range(1, compiled.num_boxes + 1):
         _solve_layer(
-            compiled.class_card[num_open == layer].astype(np.int64),
-            successor.astype(np.int32),
-            compiled.card_open,
-            compiled.card_status,
-            compiled.closable,
-            compiled.points,
-            compiled.next_status,
-            compiled.is_served,
+            compiled.card_of_class[num_open == layer].astype(np.int64),
+            compiled.tables,
             win_values,
-            compiled.variant.is_locked,
             keep_union_table(),
             future,
             turn_values,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from generala_env.compiling import kernel
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.compiled import CardTables
 from generala_env.rules.dice import (
     IS_FIVE_EQUAL,
     KEEP_ADD,
@@ -36,7 +37,7 @@ _ADD = np.ascontiguousarray(KEEP_ADD)
 _REMOVE = np.ascontiguousarray(KEEP_REMOVE)
 _PROBABILITIES = np.ascontiguousarray(THROW_PROBABILITIES)
 _FIVE_EQUAL = np.ascontiguousarray(IS_FIVE_EQUAL)
-_KEEPS_OF_THROW = np.ascontiguousarray(KEEP_OF_MASK[:, :NUM_KEEP_ACTIONS].astype(np.int64))
+KEEPS_OF_THROW = np.ascontiguousarray(KEEP_OF_MASK[:, :NUM_KEEP_ACTIONS].astype(np.int64))
 _COUNTS = np.ascontiguousarray(KEEP_COUNTS)
 _FIRST_OF_SIZE = np.array(
     [[len(keep) for keep in KEEPS].index(size) for size in range(NUM_DICE + 1)] + [NUM_KEEPS]
@@ -110,9 +111,8 @@ def _expect_throw(
 @kernel()
 def solve_turn(
     closing: NDArray[np.float64],
-    is_served: NDArray[np.bool_],
+    tables: CardTables,
     win_value: float,
-    is_locked: bool,
     union: NDArray[np.int16],
     keep_values: NDArray[np.float64],
 ) -> float:
@@ -120,9 +120,8 @@ def solve_turn(
 
     Args:
         closing: (2, 252) float64; the value of closing the best box, unserved and served.
-        is_served: (3, 2) bool; by throw, and by whether all five dice were thrown.
+        tables: Of the rules: which throws are served, and whether kept dice are locked.
         win_value: The value of an instant win, or NaN where there is none.
-        is_locked: Whether the second keep must contain the first, or be empty.
         union: (210, 462) int16, ``keep_union_table()``.
         keep_values: (2, 210) float64, written: the value of keeping each multiset after the
             first and after the second throw.
@@ -132,6 +131,7 @@ def solve_turn(
     """
     values = np.empty(NUM_KEEPS)
     best = np.empty(NUM_KEEPS)
+    is_served = tables.is_served
 
     # The third throw: a box must be closed.
     best[:] = -np.inf
@@ -143,7 +143,7 @@ def solve_turn(
     # The second throw.
     best_keeps(values, best)
     rethrown = _expect_throw(closing, best, is_served[1, 1], win_value)
-    if is_locked:
+    if tables.is_locked:
         for kept in range(1, NUM_PARTIAL_KEEPS):
             keep_values[0, kept] = _expect_locked(closing, keep_values[1], kept, union, values, best)
     else:
@@ -194,6 +194,51 @@ def _expect_locked(
     return float(values[0])
 
 
+@kernel()
+def best_closings(
+    tables: CardTables,
+    card: int,
+    future: NDArray[np.float64],
+    values: NDArray[np.float64],
+    boxes: NDArray[np.int64],
+) -> None:
+    """Find the box that is worth most on a card, for each throw: its points and what follows.
+
+    Args:
+        tables: Of the rules.
+        card: The index of the card.
+        future: (K,) float64; what each class of cards is worth.
+        values: (2, 252) float64, written: unserved and served; ``-inf`` where no box may be closed.
+        boxes: (2, 252) int64, written: the lowest box that is worth it.
+    """
+    opened, status = tables.card_open[card], tables.card_status[card]
+    values[:] = -np.inf
+    for box in range(tables.closable.shape[1]):
+        if not tables.closable[card, box]:
+            continue
+        reached = tables.successor[opened & ~(1 << box)]
+        for served in range(2):
+            for throw in range(NUM_THROWS):
+                after = reached[tables.next_status[status, box, served, throw]]
+                value = tables.points[status, box, served, throw] + future[after]
+                if value > values[served, throw]:
+                    values[served, throw] = value
+                    boxes[served, throw] = box
+
+
+@kernel()
+def class_after(tables: CardTables, card: int, box: int, served: int, throw: int) -> int:
+    """Return the class of the card that closing a box of a card leads to."""
+    status = tables.next_status[tables.card_status[card], box, served, throw]
+    return int(tables.successor[tables.card_open[card] & ~(1 << box), status])
+
+
+@kernel()
+def points_of(tables: CardTables, card: int, box: int, served: int, throw: int) -> int:
+    """Return what closing a box of a card pays."""
+    return int(tables.points[tables.card_status[card], box, served, throw])
+
+
 @lru_cache(maxsize=1)
 def throws_after_keeps() -> NDArray[np.float64]:
     """(210, 252) float64: probability of each throw after each keep of up to four dice."""
@@ -210,8 +255,8 @@ def _choose(
 ) -> int:
     """Return the keep that the policy takes on a throw, or -1 where it closes a box."""
     best, chosen = -np.inf, -1
-    for position in range(_KEEPS_OF_THROW.shape[1]):
-        keep = _KEEPS_OF_THROW[throw, position]
+    for position in range(KEEPS_OF_THROW.shape[1]):
+        keep = KEEPS_OF_THROW[throw, position]
         if is_locked and kept > 0 and keep > 0:
             contains = True
             for face in range(6):
@@ -229,20 +274,18 @@ def _choose(
 def closing_masses(
     close_value: NDArray[np.float64],
     keep_values: NDArray[np.float64],
-    is_served: NDArray[np.bool_],
+    tables: CardTables,
     wins: bool,
-    is_locked: bool,
     after_keep: NDArray[np.float64],
     masses: NDArray[np.float64],
 ) -> float:
-    """Follow the policy through a turn.
+    """Follow the policy that takes the best through a turn.
 
     Args:
         close_value: (2, 252), value of closing the best box.
         keep_values: (2, 210), value of each keep after the first and the second throw.
-        is_served: (3, 2) bool.
+        tables: Of the rules: which throws are served, and whether kept dice are locked.
         wins: Whether a served throw of five equal dice wins at once.
-        is_locked: Whether kept dice stay kept.
         after_keep: (210, 252), probabilities of throws.
         masses: (2, 252), written: how probable it is to close on each throw.
 
@@ -258,7 +301,7 @@ def closing_masses(
         for kept in range(NUM_PARTIAL_KEEPS):
             if held[kept] == 0.0:
                 continue
-            served = is_served[throw_number, 1 if kept == 0 else 0]
+            served = tables.is_served[throw_number, 1 if kept == 0 else 0]
             row = 1 if served else 0
             for throw in range(NUM_THROWS):
                 mass = held[kept] * after_keep[kept, throw]
@@ -270,7 +313,7 @@ def closing_masses(
                 chosen = -1
                 if throw_number < 2:
                     chosen = _choose(
-                        throw, kept, is_locked, keep_values[throw_number], close_value[row, throw]
+                        throw, kept, tables.is_locked, keep_values[throw_number], close_value[row, throw]
                     )
                 if chosen < 0:
                     masses[row, throw] += mass

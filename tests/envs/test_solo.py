@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -22,8 +23,8 @@ from generala_env.rules import PRESETS, Game, IllegalActionError, compile_varian
 from generala_env.rules.actions import action_id, action_of
 from generala_env.rules.card import BoxStatus, Card
 from generala_env.rules.compiled import TurnBatch
-from generala_env.rules.dice import IS_CANONICAL_MASK, KEEP_INDEX, KEEP_OF_MASK, KEEPS, THROW_INDEX, THROWS
-from generala_env.rules.game import Phase
+from generala_env.rules.dice import IS_CANONICAL_MASK, KEEP_OF_MASK, KEEPS, THROWS
+from generala_env.rules.game import GameState, Phase, Player, Turn
 
 ID = "generala_env/Generala-v0"
 
@@ -43,13 +44,11 @@ def put(
     kept: tuple[int, ...] = (),
     card: Card | None = None,
 ) -> None:
-    """Lay a position on the table."""
+    """Lay a position on the table; closed boxes were struck."""
     env.reset(seed=0)
-    env._card = 0 if card is None else env.compiled.index_of(card)
-    env._throw, env._throw_number, env._kept = THROW_INDEX[dice], throw, KEEP_INDEX[kept]
-    env._served = bool(env.compiled.is_served[throw - 1, int(not kept)])
-    env._is_won = env._is_over = False
-    env._update_mask()
+    card = Card.empty(env.variant) if card is None else card
+    sheet = tuple(None if card.is_open(box) else 0 for box in range(env.compiled.num_boxes))
+    env.set_state(GameState(Phase.TURNS, (Player(card, sheet),), 0, 0, turn=Turn(throw, dice, kept)))
 
 
 # --- contracts of Gymnasium and stable-baselines3 --------------------------------------------------
@@ -384,33 +383,21 @@ def test_the_mask_is_the_dynamics(name: str, canonical: bool) -> None:
                 assert (mask[:31] >= IS_CANONICAL_MASK[index, :31] * mask[0]).all() or kept
             for action in range(num_actions):
                 if mask[action]:
-                    env._is_over = False
                     env.np_random.bit_generator.state = START
                     _, reward, _, _, info = env.step(action)
                     after = game.apply(state, action_of(action, env.compiled.num_boxes))
                     assert reward == after.scores[0] - state.scores[0]
                     if action < 31:
-                        assert env._kept == KEEP_OF_MASK[index, action] == KEEP_INDEX[after.turn.kept]
+                        assert env.state.turn.kept == after.turn.kept == KEEPS[KEEP_OF_MASK[index, action]]
                         assert all(info["dice"].count(face) >= after.turn.kept.count(face) for face in dice)
                         assert info["throw"] == throw + 1
-                    put_back(env, index, throw, kept, card)
+                    env.set_state(state)
                 elif action % 5 == index % 5:
                     with pytest.raises(IllegalActionError):
                         env.step(action)
 
 
 START = np.random.PCG64(0).state
-
-
-def put_back(env: GeneralaEnv, throw_index: int, throw: int, kept: tuple[int, ...], card: Card) -> None:
-    """Lay the position on the table again without a reset."""
-    env._card = env.compiled.index_of(card)
-    env._throw, env._throw_number, env._kept = throw_index, throw, KEEP_INDEX[kept]
-    env._served = bool(env.compiled.is_served[throw - 1, int(not kept)])
-    env._sheet = [None] * env.compiled.num_boxes
-    env._is_over = env._is_won = False
-    env._score, env._bonus = 0.0, 0
-    env._update_mask()
 
 
 # --- the engine beside it ------------------------------------------------------------------------------
@@ -453,6 +440,70 @@ def test_plays_as_the_engine_on_the_same_dice(name: str, seed: int) -> None:
             assert terminated
             assert info["instant_win"]
             assert total == state.scores[0] + env.compiled.perfect_score
+
+
+@pytest.mark.parametrize("name", ["clasica", "doble_fija"])
+def test_play_goes_on_alike_from_a_position_that_was_set(name: str) -> None:
+    played, laid = (GeneralaEnv(name, instant_win="perfect") for _ in range(2))
+    rng = np.random.default_rng(3)
+    for seed in range(4):
+        played.reset(seed=seed)
+        terminated = False
+        while not terminated:
+            observation, info = laid.set_state(played.state)
+            np.testing.assert_array_equal(played.action_masks(), laid.action_masks())
+            laid.np_random.bit_generator.state = played.np_random.bit_generator.state
+            action = random_action(played.action_masks(), rng)
+            one, two = played.step(action), laid.step(action)
+            assert data_equivalence(one, two)
+            terminated = one[2]
+            observation, info = laid.set_state(played.state)
+            assert data_equivalence((one[0], one[4]), (observation, info))
+            assert laid.state == played.state
+
+
+def test_a_served_generala_laid_on_the_table_offers_the_action_that_ends_the_game() -> None:
+    env = GeneralaEnv("clasica", instant_win="perfect")
+    put(env, (4, 4, 4, 4, 4))
+    assert env.action_masks().sum() == 1
+    _, reward, terminated, _, info = env.step(int(env.action_masks().argmax()))
+    assert terminated
+    assert info["instant_win"]
+    assert reward == info["final_score"] == env.compiled.perfect_score
+
+
+POSITION = GameState(
+    Phase.TURNS,
+    (Player(Card.empty(get_variant("clasica")), (None,) * 10),),
+    0,
+    0,
+    turn=Turn(2, (1, 2, 2, 3, 6), (2, 2)),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"players": POSITION.players * 2}, "2 players instead of 1"),
+        ({"phase": Phase.PLAYOFF}, "playoff"),
+        ({"turn": Turn(1, ())}, "not 5 dice"),
+        ({"turn": Turn(1, (6, 3, 2, 2, 1))}, "not 5 dice on the table in ascending order"),
+        ({"turn": Turn(4, (1, 2, 2, 3, 6))}, "throw 4 is not from 1 to 3"),
+        ({"turn": Turn(2, (1, 2, 2, 3, 6), (5,))}, r"\(5,\) cannot have been kept"),
+        ({"turn": Turn(1, (1, 2, 2, 3, 6), (2,))}, "cannot have been kept before throw 1"),
+        ({"players": (Player(POSITION.card, (5, *[None] * 9)),)}, "does not fit the open boxes"),
+        ({"players": (Player(Card(0), (0,) * 10),)}, "the card is complete, and the game is not over"),
+        ({"players": (Player(Card((1 << 10) - 1, BoxStatus.STRUCK), (None,) * 10),)}, "is not reachable"),
+    ],
+)
+def test_a_position_that_cannot_be_is_refused_and_changes_nothing(
+    changes: dict[str, Any], message: str
+) -> None:
+    env = GeneralaEnv("clasica")
+    env.set_state(POSITION)
+    with pytest.raises(ValueError, match=message):
+        env.set_state(replace(POSITION, **changes))
+    assert replace(env.state, round=POSITION.round) == POSITION
 
 
 def test_a_million_random_steps_break_nothing() -> None:
@@ -586,6 +637,6 @@ def test_kept_dice_stay_and_the_others_are_thrown() -> None:
             kept = tuple(die for bit, die in enumerate(dice) if action >> bit & 1)
             _, _, _, _, info = env.step(action)
             assert all(info["dice"].count(face) >= kept.count(face) for face in kept)
-            assert KEEPS[env._kept] == kept
+            assert env.state.turn.kept == kept
             changed += info["dice"] != dice
     assert changed > 200

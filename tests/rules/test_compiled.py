@@ -291,7 +291,7 @@ def test_classes_are_the_coarsest_bisimulation(variant: Variant) -> None:
     coarsest that there can be: successors in different classes really are different.
     """
     compiled = compile_variant(variant)
-    groups, leaders = compiled.card_class, compiled.class_card
+    groups, leaders = compiled.class_of_card, compiled.card_of_class
     assert groups[leaders].tolist() == list(range(compiled.num_classes))
     assert leaders.tolist() == sorted(leaders.tolist())
     leader = leaders[groups]

@@ -42,9 +42,9 @@ def named(variant_name: str, *boxes: Box) -> int:
 
 def allowed(solution: DuelSolution, mover: Card, other: Card, difference: int) -> int:
     """Bring a difference into the range that the cards allow."""
-    cards, compiled = solution.plan.cards, solution.compiled
-    one, two = (compiled.card_class[compiled.index_of(card)] for card in (mover, other))
-    least, most = cards.least[one] - cards.most[two], cards.most[one] - cards.least[two]
+    ranges, compiled = solution.plan.ranges, solution.compiled
+    one, two = (compiled.class_of_card[compiled.index_of(card)] for card in (mover, other))
+    least, most = ranges.least[one] - ranges.most[two], ranges.most[one] - ranges.least[two]
     return int(min(max(difference, least), most))
 
 
@@ -230,7 +230,7 @@ def test_values_are_the_mean_over_first_throws_of_the_best_action(name: str) -> 
     first = np.ones(NUM_THROWS, dtype=bool)
     for layer in solution.plan.layers[1:]:
         pair = int(generator.integers(layer.num_pairs))
-        mover, other = (int(compiled.class_card[one[0]]) for one in layer.pairs(pair, pair + 1))
+        mover, other = (int(compiled.card_of_class[one[0]]) for one in layer.pairs(pair, pair + 1))
         difference = allowed(
             solution, compiled.card(mover), compiled.card(other), int(generator.integers(-30, 31))
         )

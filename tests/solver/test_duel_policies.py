@@ -169,7 +169,7 @@ def test_cards_that_a_policy_tells_apart_stay_apart() -> None:
     scored, struck = (
         compiled.index_of(Card(boxes, status)) for status in (BoxStatus.SCORED, BoxStatus.STRUCK)
     )
-    assert compiled.card_class[scored] == compiled.card_class[struck]
+    assert compiled.class_of_card[scored] == compiled.class_of_card[struck]
     points = for_points(name)
 
     def moody(batch: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[Any]:

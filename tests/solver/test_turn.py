@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from generala_env.rules.compiled import CardTables, compile_variant
 from generala_env.rules.dice import IS_FIVE_EQUAL, KEEPS, NUM_PARTIAL_KEEPS, THROWS, Dice
 from generala_env.solver.turn import keep_union_table, solve_turn
 
@@ -68,11 +69,18 @@ def turn_by_sums(
     return float(chance[0] @ after_throw(1, 0, best)), keeps
 
 
+def rules(is_served: NDArray[np.bool_], is_locked: bool = False) -> CardTables:
+    """Tables of which a turn reads no more than these two."""
+    is_served = is_served.copy()
+    is_served.setflags(write=False)  # as those of a variant, or the kernel is compiled a second time
+    return compile_variant("clasica_obligada").tables._replace(is_served=is_served, is_locked=is_locked)
+
+
 def solve(
     closing: NDArray[np.float64], is_served: NDArray[np.bool_], win: float = nan, *, is_locked: bool = False
 ) -> tuple[float, NDArray[np.float64]]:
     keeps = np.empty((2, NUM_PARTIAL_KEEPS))
-    value = solve_turn(closing, is_served, win, is_locked, keep_union_table(), keeps)
+    value = solve_turn(closing, rules(is_served, is_locked), win, keep_union_table(), keeps)
     return value, keeps
 
 
@@ -167,7 +175,7 @@ def yahtzee_boxes() -> list[Callable[[Dice], int]]:
 
 def test_solitaire_yahtzee_without_bonuses_has_its_published_value() -> None:
     points = np.array([[box(dice) for dice in THROWS] for box in yahtzee_boxes()], dtype=np.float64)
-    never = np.zeros((3, 2), dtype=bool)
+    tables = rules(np.zeros((3, 2), dtype=bool))
     values = np.zeros(2**13)
     keeps = np.empty((2, NUM_PARTIAL_KEEPS))
     union = keep_union_table()
@@ -175,5 +183,5 @@ def test_solitaire_yahtzee_without_bonuses_has_its_published_value() -> None:
         boxes = [box for box in range(13) if opened >> box & 1]
         after = values[[opened ^ (1 << box) for box in boxes]]
         closing = (points[boxes] + after[:, None]).max(axis=0)
-        values[opened] = solve_turn(np.stack([closing, closing]), never, nan, False, union, keeps)
+        values[opened] = solve_turn(np.stack([closing, closing]), tables, nan, union, keeps)
     assert values[-1] == pytest.approx(229.6385, abs=5e-5)

@@ -348,7 +348,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 
 def value_before(solution: SoloSolution, state: np.ndarray) -> np.ndarray:
     """Return the exact value of what was known before the dice of each state fell."""
-    group = solution.compiled.card_class[state[:, CARD]]
+    group = solution.compiled.class_of_card[state[:, CARD]]
     row = np.maximum(state[:, THROW_NUMBER] - 2, 0)
     kept = solution.class_keep_values[group, row, state[:, KEPT]]
     values: np.ndarray = np.where(state[:, THROW_NUMBER] == 1, solution.class_values[group], kept)

@@ -14,9 +14,9 @@ from agents.matches.match import (
     compare_agents,
     labels_of,
     play_match,
-    rate,
     seats_of_agents,
 )
+from agents.matches.ratings import rate
 from agents.registry import make_agent
 from generala_env import table_v0
 from generala_env.envs.dealing import DealtGame
@@ -170,8 +170,8 @@ def test_better_play_is_told_from_worse_and_rated_higher() -> None:
     pair = {tuple(entry["agents"]): entry for entry in report["pairs"]}
     assert pair["random", "solo_optimal"]["ahead"]["ci95"][1] < 0.1
     assert pair["random", "solo_optimal"]["score_difference"]["mean"] < -100
-    mu = {entry["agent"]: entry["mu"] for entry in report["ratings"]}
-    assert mu["random"] < mu["turn_greedy"] < mu["solo_optimal"]
+    rated = {entry["agent"]: entry["rating"] for entry in report["ratings"]}
+    assert rated["random"] < rated["turn_greedy"] < rated["solo_optimal"]
 
 
 def test_the_cross_table_has_every_pair_also_at_tables_of_three() -> None:
@@ -215,8 +215,8 @@ def test_places_rank_the_field_and_ratings_follow_them() -> None:
     flags = np.zeros((60, 3), dtype=bool)
     games = MatchGames(scores, won, flags, flags, flags, np.zeros((60, 3), dtype=int))
     assert games.places[0, 0].tolist() == [2, 1, 0]
-    ratings = rate([((0, 1, 2), games)], 3)
-    assert ratings[0][0] < ratings[1][0] < ratings[2][0]
+    ratings = rate([((0, 1, 2), games.places)], 3)
+    assert ratings.values[0] < ratings.values[1] < ratings.values[2]
 
 
 def test_agents_of_different_rules_do_not_meet() -> None:

@@ -46,20 +46,24 @@ def test_points_to_come_are_distributed_as_exact_evaluation_says(preset: str) ->
     variant = get_variant(preset).override(served_generala_wins="never")
     tables = race_tables(compile_variant(variant), instant_win="play_on")
     exact = evaluate_optimal(compile_variant(variant), "play_on")
-    assert tables.wins.max() == 0.0
-    assert tables.future.sum(axis=1) == pytest.approx(np.ones(len(tables.future)))
-    mean = tables.future @ np.arange(tables.future.shape[1])
+    assert tables.futures.wins.max() == 0.0
+    assert tables.futures.distribution.sum(axis=1) == pytest.approx(np.ones(len(tables.futures.distribution)))
+    mean = tables.futures.distribution @ np.arange(tables.futures.distribution.shape[1])
     assert mean == pytest.approx(tables.solution.class_values, abs=1e-9)
     assert mean[0] == pytest.approx(exact.expected_score, abs=1e-9)
-    spread = np.sqrt(tables.future[0] @ (np.arange(tables.future.shape[1]) - mean[0]) ** 2)
+    spread = np.sqrt(
+        tables.futures.distribution[0] @ (np.arange(tables.futures.distribution.shape[1]) - mean[0]) ** 2
+    )
     assert spread == pytest.approx(exact.std_score, abs=1e-9)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_instant_wins_and_points_to_come_are_everything_that_can_happen(preset: str) -> None:
     tables = race_tables(compile_variant(preset))
-    assert tables.future.sum(axis=1) + tables.wins == pytest.approx(np.ones(len(tables.wins)))
-    assert 0.001 < tables.wins[0] < 0.02
+    assert tables.futures.distribution.sum(axis=1) + tables.futures.wins == pytest.approx(
+        np.ones(len(tables.futures.wins))
+    )
+    assert 0.001 < tables.futures.wins[0] < 0.02
 
 
 def last_turn_by_hand(compiled: CompiledVariant, card_index: int, own: int, target: int) -> float:
