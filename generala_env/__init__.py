@@ -1,7 +1,8 @@
-"""Generala, South America's Yahtzee, as Gymnasium environments with exact solvers.
+"""Generala, South America's Yahtzee: its rules, its environments and its exact solvers, for every variant.
 
-Importing the package registers ``generala_env/Generala-v0`` and ``generala_env/GeneralaDuel-v0``; the
-table for two or more is the PettingZoo module ``generala_env.table_v0``.
+Who plays, learns and is compared lives in the package ``agents``; nothing here knows of it.
+Importing registers ``generala_env/Generala-v0`` and ``generala_env/GeneralaDuel-v0``; the table for two or
+more is the PettingZoo module ``generala_env.table_v0``. Start with ``rules``, then ``envs`` or ``solver``.
 """
 
 from gymnasium.envs.registration import register

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.buffers import BaseBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
-from generala_env.envs.kernel_tables import Tables
+from generala_env.envs.kernel_tables import KernelTables
 from generala_env.envs.stepping import CARD, KEPT, SERVED, THROW, THROW_NUMBER, encode
 from generala_env.rules.compiled import TurnBatch
 
@@ -54,7 +54,7 @@ class StateReplay(BaseBuffer):
         buffer_size: int,
         observation_space: spaces.Box,
         action_space: spaces.Discrete,
-        tables: Tables,
+        tables: KernelTables,
         *,
         device: torch.device | str = "cpu",
         n_envs: int = 1,

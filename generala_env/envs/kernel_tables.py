@@ -30,7 +30,7 @@ from generala_env.rules.dice import (
 KEEP_ROW: Final = 32  # bytes: all keeps in one vector
 
 
-class Tables(NamedTuple):
+class KernelTables(NamedTuple):
     """What the kernel reads: the compiled variant and the rows of observations and masks.
 
     Attributes:
@@ -114,7 +114,7 @@ def make_tables(
     *,
     canonical_keeps: bool = True,
     wins_at_once: bool = True,
-) -> Tables:
+) -> KernelTables:
     """Return the tables that the kernel steps and encodes from.
 
     Args:
@@ -126,7 +126,7 @@ def make_tables(
     rolled, union = _throw_tables()
     cards, rows, keeps = compiled.tables, row_tables(layout), keep_rows(compiled, canonical_keeps)
     boxes = np.arange(compiled.num_boxes)
-    return Tables(
+    return KernelTables(
         rolled=rolled,
         union=union,
         num_kept=KEEP_SIZES[:NUM_PARTIAL_KEEPS].astype(np.int64) * NUM_ORDERED_THROWS,

@@ -51,7 +51,7 @@ def check_illegal_action(illegal_action: str) -> None:
         raise ValueError(f"illegal_action: {illegal_action!r} is not one of {', '.join(ILLEGAL_ACTIONS)}")
 
 
-class _Tables(NamedTuple):
+class _Sequences(NamedTuple):
     """The compiled tables as Python sequences, which are read one entry at a time much faster.
 
     Attributes:
@@ -101,10 +101,10 @@ def _integers(rows: NDArray[Any]) -> list[int]:
 
 
 @lru_cache(maxsize=32)
-def _tables(compiled: CompiledVariant, layout: ObservationLayout, canonical_keeps: bool) -> _Tables:
+def _sequences(compiled: CompiledVariant, layout: ObservationLayout, canonical_keeps: bool) -> _Sequences:
     rows = row_tables(layout)
     boxes = [box.value for box in compiled.variant.boxes]
-    return _Tables(
+    return _Sequences(
         next_throw=[row.tobytes() for row in next_throw_table()],
         keep_of_mask=KEEP_OF_MASK.tolist(),
         served=[[], *compiled.is_served.tolist()],
@@ -241,7 +241,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.language = language
         self.observation_space = spaces.Box(0.0, 1.0, (self.layout.size,), np.float32)
         self.action_space = spaces.Discrete(self.compiled.num_actions)
-        self._tables = _tables(self.compiled, self.layout, canonical_keeps)
+        self._sequences = _sequences(self.compiled, self.layout, canonical_keeps)
         self._size = self.layout.size
         self._is_locked = self.variant.is_locked
         self._num_actions = self.compiled.num_actions
@@ -259,7 +259,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the tables: they follow from the variant, and are large."""
         state = vars(self).copy()
-        del state["compiled"], state["_tables"], state["layout"]
+        del state["compiled"], state["_sequences"], state["layout"]
         return {**state, "blocks": self.layout.names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -268,7 +268,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         vars(self).update(state)
         self.compiled = compile_variant(self.variant)
         self.layout = observation_layout(self.compiled, blocks)
-        self._tables = _tables(self.compiled, self.layout, self.canonical_keeps)
+        self._sequences = _sequences(self.compiled, self.layout, self.canonical_keeps)
 
     @property
     def state(self) -> GameState:
@@ -354,7 +354,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             raise IllegalActionError(f"action {action!r} is not an integer") from None
         if not 0 <= chosen < self._num_actions or not self._mask[chosen]:
             return self._illegal(chosen)
-        tables = self._tables
+        tables = self._sequences
         reward = 0.0
         if self._is_won:
             self._is_over = True
@@ -388,7 +388,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         return self._observe(), self.illegal_reward, self._is_over, False, info
 
     def _make_throw(self, keep: int, throw_number: int) -> None:
-        tables = self._tables
+        tables = self._sequences
         self._kept = keep
         self._throw_number = throw_number
         # The roll is that of rules.dice.roll_of.
@@ -402,7 +402,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         )
 
     def _close(self, box: int) -> float:
-        compiled, tables = self.compiled, self._tables
+        compiled, tables = self.compiled, self._sequences
         before = tables.status[self._card]
         where = (before, box, int(self._served), self._throw)
         points = compiled.points.item(where)
@@ -418,7 +418,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
         if self._is_over:
             self._mask = bytes(self._num_actions)
             return
-        tables = self._tables
+        tables = self._sequences
         closes = tables.closes[self._card]
         if self._is_won:
             # The first throw of the episode has won: one action, which ends it.
@@ -432,7 +432,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def _observe(self) -> NDArray[np.float32]:
         """Gather the observation as ``ObservationLayout.encode`` does, for one state."""
-        tables, card, throw, served = self._tables, self._card, self._throw, int(self._served)
+        tables, card, throw, served = self._sequences, self._card, self._throw, int(self._served)
         row = served * NUM_THROWS + throw
         pays = tables.pays[tables.status[card] * 2 * NUM_THROWS + row] & tables.closable[card]
         parts = (
@@ -452,7 +452,7 @@ class GeneralaEnv(gym.Env[NDArray[np.float32], np.int64]):
             "dice": THROWS[self._throw],
             "throw": self._throw_number,
             "served": self._served,
-            "open_boxes": self._tables.open_names[self._tables.open_mask[self._card]],
+            "open_boxes": self._sequences.open_names[self._sequences.open_mask[self._card]],
             "score": self._score,
         }
         if self._is_over:

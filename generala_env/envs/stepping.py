@@ -14,10 +14,10 @@ from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
 from generala_env.compiling import kernel
-from generala_env.envs.kernel_tables import KEEP_ROW, Tables
+from generala_env.envs.kernel_tables import KEEP_ROW, KernelTables
 from generala_env.envs.positions import Position
 from generala_env.envs.solo import ILLEGAL_ACTIONS
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.actions import NUM_KEEP_ACTIONS, num_actions
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import (
     EMPTY_KEEP,
@@ -81,6 +81,26 @@ class Batch(NamedTuple):
     final_length: NDArray[np.int32]
 
 
+def empty_batch(num_envs: int, num_boxes: int) -> Batch:
+    """Return the arrays of environments that are yet to be reset."""
+    batch = Batch(
+        state=np.zeros((num_envs, NUM_COLUMNS), dtype=np.int32),
+        sheet=np.full((num_envs, num_boxes), -1, dtype=np.int16),
+        score=np.zeros(num_envs),
+        length=np.zeros(num_envs, dtype=np.int32),
+        generator=np.zeros((num_envs, 4), dtype=np.uint64),
+        masks=np.zeros((num_envs, num_actions(num_boxes)), dtype=np.int8),
+        rewards=np.zeros(num_envs),
+        terminated=np.zeros(num_envs, dtype=bool),
+        illegal=np.zeros(num_envs, dtype=bool),
+        final_state=np.zeros((num_envs, NUM_COLUMNS), dtype=np.int32),
+        final_score=np.zeros(num_envs),
+        final_length=np.zeros(num_envs, dtype=np.int32),
+    )
+    batch.state[:, THROW_NUMBER] = 1
+    return batch
+
+
 def _upper_half_of_product(context: Any, left: Any, right: Any) -> Any:  # noqa: ARG001 - numba asks for them
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         wide = ir.IntType(128)
@@ -119,7 +139,7 @@ class Description(NamedTuple):
 
 
 _TYPES: Final[dict[type, dict[str, Any]]] = {
-    Tables: {
+    KernelTables: {
         "rolled": types.int16[::1],
         "union": types.uint8[:, ::1],
         "num_kept": types.int64[::1],
@@ -164,7 +184,7 @@ _TYPES: Final[dict[type, dict[str, Any]]] = {
 _WORDS: Final = 5  # of an array in a bundle: its address and up to four lengths
 
 
-def bundle(arrays: Tables | Batch) -> NDArray[np.int64]:
+def bundle(arrays: KernelTables | Batch) -> NDArray[np.int64]:
     """Return where arrays lie in memory, so that a call need not hand them over one by one.
 
     Args:
@@ -190,7 +210,7 @@ def bundle(arrays: Tables | Batch) -> NDArray[np.int64]:
     return words
 
 
-def _opener(kind: type[Tables] | type[Batch]) -> Any:
+def _opener(kind: type[KernelTables] | type[Batch]) -> Any:
     """Return what makes the arrays of a kind out of the ``bundle`` of them, in compiled code."""
     if tuple(_TYPES[kind]) != kind._fields:
         raise TypeError(f"{kind.__name__}: the fields {kind._fields} are not those of _TYPES")
@@ -223,7 +243,7 @@ def _opener(kind: type[Tables] | type[Batch]) -> Any:
     return intrinsic(open_bundle)
 
 
-_open_tables, _open_batch = _opener(Tables), _opener(Batch)
+_open_tables, _open_batch = _opener(KernelTables), _opener(Batch)
 
 
 @kernel(is_inner=True, inline="always")
@@ -353,7 +373,7 @@ class _Rows(NamedTuple):
 
 
 @kernel(is_inner=True)
-def _rows(tables: Tables) -> _Rows:
+def _rows(tables: KernelTables) -> _Rows:
     number = tables.turn_rows.itemsize
     return _Rows(
         tables.turn_rows.ctypes.data,
@@ -645,7 +665,7 @@ def step(
 
     Args:
         actions: (n,) int64.
-        tables_at: The ``bundle`` of ``Tables``.
+        tables_at: The ``bundle`` of ``KernelTables``.
         batch_at: The ``bundle`` of a ``Batch`` of ``n`` environments.
         observations: (n, size) float32, to be written.
         final_observations: (n, size) float32, written where an episode ends and is reset.
@@ -753,7 +773,7 @@ def reset_chosen(chosen: Any, tables_at: Any, batch_at: Any) -> None:
 
 
 @kernel()
-def write_all(state: Any, tables: Tables, observations: Any, masks: Any) -> None:
+def write_all(state: Any, tables: KernelTables, observations: Any, masks: Any) -> None:
     """Write observations and masks of many states."""
     rows, card_status = _rows(tables), tables.card_status
     observations_at, masks_at, num_actions = observations.ctypes.data, masks.ctypes.data, masks.shape[1]
@@ -769,7 +789,7 @@ def write_all(state: Any, tables: Tables, observations: Any, masks: Any) -> None
             _restrict_mask(masks, index, state[index, IS_OVER] != 0)
 
 
-def encode(batch: TurnBatch, tables: Tables) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def encode(batch: TurnBatch, tables: KernelTables) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return observations and masks of many states, as ``ObservationLayout.encode`` would.
 
     Args:
@@ -788,7 +808,9 @@ def encode(batch: TurnBatch, tables: Tables) -> tuple[NDArray[np.float32], NDArr
     return encode_states(state, tables)
 
 
-def encode_states(state: NDArray[np.int32], tables: Tables) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def encode_states(
+    state: NDArray[np.int32], tables: KernelTables
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return observations and masks of rows of ``Batch.state``.
 
     Returns:
@@ -800,7 +822,7 @@ def encode_states(state: NDArray[np.int32], tables: Tables) -> tuple[NDArray[np.
     return observations, masks.view(np.bool_)
 
 
-def _observation_size(tables: Tables) -> int:
+def _observation_size(tables: KernelTables) -> int:
     rows = (tables.turn_rows, tables.locked_rows, tables.card_rows, tables.pays_rows, tables.dice_rows)
     return sum(table.shape[1] for table in rows)
 

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from generala_env.envs.kernel_tables import Tables, make_tables
+from generala_env.envs.kernel_tables import KernelTables, make_tables
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
 from generala_env.envs.positions import Position, game_state
 from generala_env.envs.resets import reset_mask, seeds_of
@@ -26,7 +26,6 @@ from generala_env.envs.stepping import (
     IS_OVER,
     KEPT,
     NEXT_STEP,
-    NUM_COLUMNS,
     PRESENT,
     RAISE,
     REWARDS,
@@ -41,6 +40,7 @@ from generala_env.envs.stepping import (
     Batch,
     Description,
     bundle,
+    empty_batch,
     pcg64_words,
     reset_chosen,
     step,
@@ -219,21 +219,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         self._is_seeded = np.zeros(num_envs, dtype=bool)
         self._is_begun = np.zeros(num_envs, dtype=bool)
         self._has_begun = False  # all of them
-        self._batch = Batch(
-            state=np.zeros((num_envs, NUM_COLUMNS), dtype=np.int32),
-            sheet=np.full((num_envs, self.compiled.num_boxes), -1, dtype=np.int16),
-            score=np.zeros(num_envs),
-            length=np.zeros(num_envs, dtype=np.int32),
-            generator=np.zeros((num_envs, 4), dtype=np.uint64),
-            masks=np.zeros((num_envs, self.compiled.num_actions), dtype=np.int8),
-            rewards=np.zeros(num_envs),
-            terminated=np.zeros(num_envs, dtype=bool),
-            illegal=np.zeros(num_envs, dtype=bool),
-            final_state=np.zeros((num_envs, NUM_COLUMNS), dtype=np.int32),
-            final_score=np.zeros(num_envs),
-            final_length=np.zeros(num_envs, dtype=np.int32),
-        )
-        self._batch.state[:, THROW_NUMBER] = 1
+        self._batch = empty_batch(num_envs, self.compiled.num_boxes)
         self._final_observations = np.zeros((num_envs, self.layout.size), dtype=np.float32)
         self._actions = np.zeros(num_envs, dtype=np.int64)
         self._num_boxes, self._num_actions = self.compiled.num_boxes, self.compiled.num_actions
@@ -246,7 +232,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         return self._batch.masks.view(np.bool_).copy()
 
     @property
-    def tables(self) -> Tables:
+    def tables(self) -> KernelTables:
         """What the kernel reads; to be read, not written."""
         return self._tables
 

@@ -1,4 +1,8 @@
-"""The rules of Generala: pure values and functions over the standard library and NumPy."""
+"""The rules of Generala: what a variant is, what may be done, what it pays; and the same as arrays.
+
+Nothing here draws dice, learns, solves or prints; it needs no more than the standard library and NumPy.
+Start with ``variants`` (the rules as data), then ``card`` and ``game`` (the engine), then ``compiled``.
+"""
 
 from generala_env.rules.boxes import Box
 from generala_env.rules.card import BoxStatus, Card

@@ -661,6 +661,40 @@ def _start_classes(
     return mover, other
 
 
+def _layer_values(
+    plan: DuelPlan,
+    finished: list[NDArray[Any]],
+    kept: DuelStore | None,
+    dtype: type[Any],
+    solve_layer: LayerSolver,
+    report: Callable[[int], None],
+) -> NDArray[Any]:
+    """Return the values of the layer after those that are finished, solved or read from the store."""
+    number = len(finished)
+    layer = plan.layers[number]
+    if kept is not None and number in kept.layers:
+        if kept.layers[number]["num_values"] != layer.num_values:
+            raise StoreError(f"{kept.folder}: layer {number} has another number of values")
+        stored = kept.values(number)
+        if number + 1 < len(plan.layers) and number + 1 not in kept.layers:
+            kept.check_rows(number, stored, layer.row_bounds, np.arange(len(layer.movers)))
+        return stored
+
+    def fill(values: NDArray[Any]) -> None:
+        if number == 0:
+            plan.fill_final_layer(values)
+            report(len(values))
+        else:
+            solve_layer(LayerTask(plan, number, dtype), finished[-1], values, report)
+
+    if kept is not None:
+        return kept.write_layer(number, layer.num_values, layer.row_bounds, fill)
+    values = np.empty(layer.num_values, dtype=dtype)
+    fill(values)
+    values.setflags(write=False)
+    return values
+
+
 def solve_duel(
     variant: str | Variant | CompiledVariant,
     start: tuple[Card | int, Card | int] | None = None,
@@ -710,31 +744,9 @@ def solve_duel(
         bar.update(num_values)
 
     with bar:
-        for number, layer in enumerate(plan.layers):
+        for number in range(len(plan.layers)):
             bar.set_description(f"layer {number} of {len(plan.layers) - 1}", refresh=False)
-            if kept is not None and number in kept.layers:
-                if kept.layers[number]["num_values"] != layer.num_values:
-                    raise StoreError(f"{kept.folder}: layer {number} has another number of values")
-                values: NDArray[Any] = kept.values(number)
-                if number + 1 < len(plan.layers) and number + 1 not in kept.layers:
-                    kept.check_rows(number, values, layer.row_bounds, np.arange(len(layer.movers)))
-                finished.append(values)
-                continue
-
-            def fill(values: NDArray[Any], number: int = number) -> None:
-                if number == 0:
-                    plan.fill_final_layer(values)
-                    report(len(values))
-                else:
-                    solve_layer(LayerTask(plan, number, dtype), finished[-1], values, report)
-
-            if kept is None:
-                values = np.empty(layer.num_values, dtype=dtype)
-                fill(values)
-                values.setflags(write=False)
-            else:
-                values = kept.write_layer(number, layer.num_values, layer.row_bounds, fill)
-            finished.append(values)
+            finished.append(_layer_values(plan, finished, kept, dtype, solve_layer, report))
     return DuelSolution(plan, finished, kept)
 
 

@@ -487,6 +487,27 @@ def pair_offset(index: LayerIndex, mover: int, other: int) -> int:
 
 
 @kernel()
+def _best_of_groups(base: int, card: int, tables: CardTables, closings: Closings, scratch: Scratch) -> None:
+    """Fill ``scratch.rows`` from its windows: the best box of every group, from a difference on."""
+    status, closable = tables.card_status[card], tables.closable[card]
+    for group in range(NUM_GROUPS):
+        first = group * _GROUP_SIZE
+        last = min(first + _GROUP_SIZE, len(closable)) if group < NUM_GROUPS - 1 else len(closable)
+        for row in range(closings.num_rows[status, group]):
+            target = scratch.rows[group, row]
+            # A probability is never below 0, so an empty group never wins.
+            for x in range(BLOCK):
+                target[x] = 0.0
+            for box in range(first, last):
+                if closable[box]:
+                    shift = base + closings.points[status, group, row, box]
+                    window = scratch.windows[box, closings.slot[status, group, row, box]]
+                    source = window[shift : shift + BLOCK]
+                    for x in range(BLOCK):
+                        target[x] = _larger(target[x], source[x])
+
+
+@kernel()
 def _solve_pair(
     mover: int,
     other: int,
@@ -526,21 +547,7 @@ def _solve_pair(
     rest = scratch.sums.dtype.type(1.0 / 6.0 - np.float64(sixth))
     for block in range(blocks):
         base = block * BLOCK
-        for group in range(NUM_GROUPS):
-            for row in range(closings.num_rows[status, group]):
-                target = scratch.rows[group, row]
-                # A probability is never below 0, so an empty group never wins.
-                for x in range(BLOCK):
-                    target[x] = 0.0
-                first = group * _GROUP_SIZE
-                last = first + _GROUP_SIZE if group < NUM_GROUPS - 1 else len(closable)
-                for box in range(first, min(last, len(closable))):
-                    if closable[box]:
-                        shift = base + closings.points[status, group, row, box]
-                        window = scratch.windows[box, closings.slot[status, group, row, box]]
-                        source = window[shift : shift + BLOCK]
-                        for x in range(BLOCK):
-                            target[x] = _larger(target[x], source[x])
+        _best_of_groups(base, card, tables, closings, scratch)
         _turn(
             scratch,
             closings.row_of[status],
