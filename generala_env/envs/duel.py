@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from generala_env.envs.dealing import DealtGame, FirstSeat, key_from, only_action
 from generala_env.envs.opponents import NUM_PLAYERS, OpponentPool, Opponents, ask
-from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards
+from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards, winners_of
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
 from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.envs.solo import IllegalAction, check_illegal_action
@@ -214,8 +214,7 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def _outcome(self, reward: str) -> float:
         state = self._dealt.state
-        won = np.isin(np.arange(NUM_PLAYERS), state.winners)
-        return float(outcome_rewards(reward, np.array([state.scores]), won[None])[0, self.seat])
+        return float(outcome_rewards(reward, np.array([state.scores]), winners_of(state)[None])[0, self.seat])
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are legal now, (n_actions,) bool, all false at the end."""

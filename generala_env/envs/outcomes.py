@@ -19,10 +19,12 @@ def standings(state: GameState) -> NDArray[np.int64]:
     Returns:
         (num_players,) int64.
     """
-    scores = np.array(state.scores)
-    won = np.zeros(len(scores), dtype=bool)
-    won[list(state.winners)] = True
-    return np.asarray(places(scores[None], won[None])[0])
+    return np.asarray(places(np.array([state.scores]), winners_of(state)[None])[0])
+
+
+def winners_of(state: GameState) -> NDArray[np.bool_]:
+    """Return who has won, by seat; (num_players,) bool."""
+    return np.isin(np.arange(len(state.players)), state.winners)
 
 
 def places(scores: NDArray[Any], won: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -481,7 +481,7 @@ def _store(
     to[index, IS_WON] = is_won
 
 
-@kernel(is_inner=True)
+@kernel(is_inner=True, inline="always")
 def _describe(start: Any, stop: Any, batch: Any, tables: Any, description: Any, autoreset: Any) -> None:
     """Write what a step of environments ``start`` to ``stop - 1`` did for its caller to keep."""
     numbers, flags, throw_numbers, dice, open_boxes, masks = description

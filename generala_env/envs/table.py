@@ -15,7 +15,7 @@ from pettingzoo.utils import wrappers
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from generala_env.envs.dealing import DealtGame, FirstSeat, key_from, only_action
-from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards
+from generala_env.envs.outcomes import check_reward, how_ended, outcome_rewards, winners_of
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
 from generala_env.envs.showing import RENDER_FPS, RENDER_MODES, Showing, Shown
 from generala_env.envs.table_observation import table_batch, table_layout
@@ -253,8 +253,7 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
         self._is_decided = self._dealt.is_over
         if self._is_decided:
             state = self._dealt.state
-            won = np.isin(np.arange(len(self.possible_agents)), state.winners)
-            paid = outcome_rewards(self.reward, np.array([state.scores]), won[None])[0]
+            paid = outcome_rewards(self.reward, np.array([state.scores]), winners_of(state)[None])[0]
             for seat, player in enumerate(self.possible_agents):
                 self.rewards[player] = float(paid[seat])
                 self.terminations[player] = True
