@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Making $(VENV) from constraints.txt (a few minutes)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install -c constraints.txt torch==2.13.0 setuptools
-	@$(PIP) install -c constraints.txt --no-build-isolation -e ".[train,render,dev,docs]"
+	@$(PIP) install -c constraints.txt --no-build-isolation -e ".[train,render,web,dev,docs]"
 	@touch $@
 
 train: $(STAMP) ## train PPO with configs/ppo.yaml

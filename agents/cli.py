@@ -116,13 +116,22 @@ def add_seed_argument(parser: argparse.ArgumentParser, default: int | None, of: 
     )
 
 
-def add_face_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--lang`` and ``--dice``: how the game is shown to a person."""
-    languages = [language.value for language in Language]
-    told = "language of what is shown (default en)"
+def add_face_arguments(
+    parser: argparse.ArgumentParser, *, language: Language | None = Language.EN, otherwise: str = "en"
+) -> None:
+    """Add ``--lang`` and ``--dice``: how the game is shown to a person.
+
+    Args:
+        parser: The parser.
+        language: The language where none is named; ``None`` leaves it open.
+        otherwise: What the help calls that.
+    """
+    languages = [one.value for one in Language]
+    told = f"language of what is shown (default {otherwise})"
+    default = None if language is None else language.value
     # --language is what some commands called it once.
     for option, shown in (("--lang", told), ("--language", argparse.SUPPRESS)):
-        parser.add_argument(option, dest="language", choices=languages, default=Language.EN.value, help=shown)
+        parser.add_argument(option, dest="language", choices=languages, default=default, help=shown)
     parser.add_argument(
         "--dice",
         choices=[skin.value for skin in DiceSkin],

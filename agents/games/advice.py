@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from agents.base import Agent
 from agents.errors import AgentError
+from agents.games.record import AT_TABLE
 from agents.players.seats import SeatAgent, SoloOptimalAgent
 from agents.registry import make_agent
 from generala_env.envs.table_observation import TableBatch, table_batch
-from generala_env.rules.compiled import CompiledVariant
+from generala_env.rules.compiled import CompiledVariant, TurnBatch
 from generala_env.rules.game import GameState
-from generala_env.solver.solo import solve_solo
+from generala_env.solver.solo import SoloSolution, solve_solo
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Adviser:
     for more players, the estimate of ``race``.
 
     Attributes:
-        is_exact: Whether the chances of winning are exact.
+        is_exact: Whether what choices are judged by is exact, once the first advice was given: points
+            alone always are, the chance of winning where the game of two is solved.
     """
 
     def __init__(self, compiled: CompiledVariant, num_players: int, store: Path | None = None) -> None:
@@ -50,12 +52,16 @@ class Adviser:
         self._store = store
         self._winning: SeatAgent | None = None
         self._points: SeatAgent | None = None
-        self.is_exact = False
+        self._alone: SoloSolution | None = None
+        self.is_exact = num_players == 1
 
     def _prepare(self) -> None:
-        if self.num_players == 1 or self._winning is not None:
+        if self._alone is not None or self._winning is not None:
             return
-        self._points = SoloOptimalAgent(self.compiled, self.num_players)
+        if self.num_players == 1:
+            self._alone = solve_solo(self.compiled, instant_win=AT_TABLE)
+            return
+        self._points = SoloOptimalAgent(self.compiled, self.num_players, AT_TABLE)
         winning: SeatAgent | Agent | None = None
         if self.num_players == 2:
             try:
@@ -64,7 +70,7 @@ class Adviser:
             except AgentError:
                 winning = None
         if winning is None:
-            winning = make_agent("race", self.compiled, num_players=self.num_players)
+            winning = make_agent("race", self.compiled, num_players=self.num_players, instant_win=AT_TABLE)
         assert isinstance(winning, SeatAgent)
         self._winning = winning
 
@@ -72,14 +78,35 @@ class Adviser:
         """Return the legal choices of a position, the best first."""
         self._prepare()
         actions = np.flatnonzero(mask).tolist()
-        if self._winning is None or self._points is None:
-            points = solve_solo(self.compiled).q_values_batch(self.compiled.turn_batch(state))[0]
+        if self._alone is not None:
+            points = self._alone.q_values_batch(self.compiled.turn_batch(state))[0]
             chosen = [Choice(action, None, float(points[action])) for action in actions]
         else:
+            assert self._winning is not None
+            assert self._points is not None
             batch: TableBatch = table_batch(self.compiled, state, state.current_player)
             win, points = self._winning.values(batch)[0], self._points.values(batch)[0]
             chosen = [Choice(action, float(win[action]), float(points[action])) for action in actions]
         return sorted(chosen, key=lambda choice: (-worth(choice), -choice.points, choice.action))
+
+    def best_actions(self, state: GameState, turns: TurnBatch) -> NDArray[np.int64]:
+        """Return what is best for the player to move if the turn came to stand otherwise.
+
+        Args:
+            state: A position with dice on the table, no playoff.
+            turns: Other dice and throws of the same turn.
+
+        Returns:
+            (batch,) int64, legal.
+        """
+        self._prepare()
+        if self._alone is not None:
+            return self._alone.actions(turns)
+        assert self._winning is not None
+        table = table_batch(self.compiled, state, state.current_player)
+        rows = np.zeros(len(turns.card), dtype=np.intp)
+        batch = table.take(rows)._replace(turn=turns)
+        return self._winning.act_on(batch, self.compiled.action_masks(turns))
 
 
 def worth(choice: Choice) -> float:

@@ -30,7 +30,29 @@ def payment(variant: Variant, state: GameState, box: int) -> Payment:
         state: A position with dice on the table.
         box: The index of the box.
     """
-    served = is_served(variant, state.turn.throw, is_full_throw=state.turn.is_full_throw)
+    return _payment(variant, state, box, served=_is_served(variant, state))
+
+
+def pays_for_service(variant: Variant, state: GameState) -> bool:
+    """Tell whether some box that may be closed pays more because the dice were served.
+
+    Args:
+        variant: The rules.
+        state: A position with dice on the table.
+    """
+    playoff = state.phase is Phase.PLAYOFF
+    boxes = range(variant.num_boxes) if playoff else closable_boxes(variant, state.card)
+    return _is_served(variant, state) and any(
+        _payment(variant, state, box, served=True) != _payment(variant, state, box, served=False)
+        for box in boxes
+    )
+
+
+def _is_served(variant: Variant, state: GameState) -> bool:
+    return is_served(variant, state.turn.throw, is_full_throw=state.turn.is_full_throw)
+
+
+def _payment(variant: Variant, state: GameState, box: int, *, served: bool) -> Payment:
     counts = counts_of(state.turn.dice)
     # A playoff turn is played on an empty card, on which the engine finds the best box itself.
     if state.phase is Phase.PLAYOFF or box not in closable_boxes(variant, state.card):

@@ -21,12 +21,18 @@ from generala_env.envs.dealing import DealtGame
 from generala_env.envs.outcomes import how_ended
 from generala_env.files import replacing
 from generala_env.rules.actions import action_text
+from generala_env.rules.compiled import InstantWin
 from generala_env.rules.game import GameState, IllegalActionError
 from generala_env.rules.variants import Variant, VariantError
 
 FORMAT: Final = "generala-game"
 
 VERSION: Final = 1
+
+
+AT_TABLE: Final[InstantWin] = "perfect"
+"""At a table, and alone as well, a served Generala that wins ends the game: whoever values games that are
+really played counts it as the most that a card can make."""
 
 
 class RecordError(UsageError):
@@ -123,7 +129,24 @@ class GameRecord:
         Raises:
             RecordError: The file is missing, damaged, of another kind or of a newer version.
         """
-        lines = _lines(path)
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
+        return cls.parse(raw, path)
+
+    @classmethod
+    def parse(cls, raw: bytes, path: Path) -> GameRecord:
+        """Read a record from the bytes of its file and play its actions again.
+
+        Args:
+            raw: What the file holds.
+            path: Where it is, or is to be; for the record and for messages, not opened.
+
+        Raises:
+            RecordError: The record is damaged, of another kind or of a newer version.
+        """
+        lines = _lines(path, raw)
         try:
             _, header = next(lines)
         except StopIteration:
@@ -214,16 +237,12 @@ class GameRecord:
             dealt.apply(action)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
+def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
     # What follows the last line break was cut short.
     for number, line in enumerate(raw[: raw.rfind(b"\n") + 1].splitlines(), start=1):
         try:
             values = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise RecordError(f"{path}:{number}: is not a line of JSON") from None
         if not isinstance(values, dict):
             raise RecordError(f"{path}:{number}: is not a JSON object")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent, ask_alone
-from agents.games.record import Table
+from agents.games.record import AT_TABLE, Table
 from agents.players.seats import SeatAgent
 from agents.registry import make_agent
 from generala_env.envs.opponents import ask
@@ -62,8 +62,10 @@ class Seating:
     def _agent(self, table: Table, index: int, store: Path | None) -> SeatAgent | Agent:
         name, seed, num_players = table.seats[index], table.seed + index, len(table.seats)
         if num_players == 1:
-            return make_agent(name, self.compiled, seed=seed)
-        return make_agent(name, self.compiled, num_players=num_players, seed=seed, store=store)
+            return make_agent(name, self.compiled, instant_win=AT_TABLE, seed=seed)
+        return make_agent(
+            name, self.compiled, num_players=num_players, instant_win=AT_TABLE, seed=seed, store=store
+        )
 
     def decide(self, state: GameState, mask: NDArray[np.bool_]) -> int:
         """Return what the agent to move does.

@@ -94,7 +94,7 @@ def review_json(record: GameRecord, adviser: Adviser, names: Sequence[str]) -> d
         "variant": variant.name,
         "fingerprint": variant.fingerprint,
         "unit": "points" if len(names) == 1 else "probability of winning",
-        "is_exact": adviser.is_exact or len(names) == 1,
+        "is_exact": adviser.is_exact,
         "seats": [
             {
                 "name": name,

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from agents.games.words import SHARED_TEXTS, Texts, in_language
 from generala_env.rules.names import Language
 
-_TEXTS: Final[dict[str, tuple[str, str, str]]] = {
+_TEXTS: Final[Texts] = {
+    **SHARED_TEXTS,
     "prompt": ("guardar o anotar", "guardar ou marcar", "keep or close"),
     "confirm": (
         "Enter para confirmar, u para deshacer",
         "Enter para confirmar, u para desfazer",
         "Enter to confirm, u to undo",
     ),
-    "will_keep": (
-        "guardar {what} y tirar {count}",
-        "guardar {what} e lançar {count}",
-        "keep {what}, throw {count}",
-    ),
-    "will_throw_all": ("tirar los cinco dados", "lançar os cinco dados", "throw all five dice"),
-    "will_close": ("anotar {what}: {points}", "marcar {what}: {points}", "close {what}: {points}"),
-    "will_strike": ("tachar {what}", "riscar {what}", "strike {what}"),
     "does": ("{name}: {dice} → {what}", "{name}: {dice} → {what}", "{name}: {dice} → {what}"),
     "illegal": ("no se puede: {why}", "não pode: {why}", "not allowed: {why}"),
     "no_such_dice": (
@@ -28,16 +22,10 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
         "esses dados não estão na mesa",
         "those dice are not on the table",
     ),
-    "no_more_throws": ("no quedan tiros", "não há mais lançamentos", "no throws are left"),
     "all_five": (
         "guardar los cinco es anotar: elegir un casillero",
         "guardar os cinco é marcar: escolha uma casa",
         "keeping all five is closing: choose a box",
-    ),
-    "locked_dice": (
-        "los dados fijos se guardan, o se tiran los cinco",
-        "os dados fixos ficam, ou lançam-se os cinco",
-        "locked dice stay, or all five are thrown",
     ),
     "not_open": (
         "ese casillero no está disponible",
@@ -61,9 +49,6 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
         "u undo · ? hint · h help · x save and leave",
     ),
     "hint_title": ("qué conviene", "o que convém", "what is best"),
-    "choice": ("opción", "opção", "choice"),
-    "win": ("gana", "ganha", "wins"),
-    "points_to_come": ("puntos por venir", "pontos por vir", "points to come"),
     "by_duel": ("exacto para dos jugadores", "exato para dois jogadores", "exact for two players"),
     "by_race": ("estimado", "estimado", "estimate"),
     "pays": ("ahora", "agora", "now"),
@@ -81,17 +66,9 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
         "{name}: {good} de {count} decisões ótimas; custo total {cost}",
         "{name}: {good} of {count} decisions optimal; total cost {cost}",
     ),
-    "did": ("hizo", "fez", "did"),
-    "best": ("mejor", "melhor", "best"),
-    "cost": ("costo", "custo", "cost"),
     "nothing": ("nada", "nada", "nothing"),
     "points_unit": ("{value:.1f} puntos", "{value:.1f} pontos", "{value:.1f} points"),
     "starts": ("sale {name}", "começa {name}", "{name} goes first"),
-    "first_throw_won": (
-        "Generala servida en el primer tiro",
-        "General de primeira no primeiro lançamento",
-        "a served Generala on the very first throw",
-    ),
 }
 
 TEXT_KEYS: Final = tuple(_TEXTS)
@@ -105,4 +82,4 @@ def text(key: str, language: Language | str, **values: object) -> str:
         ValueError: The language is not known.
         KeyError: The key is not known.
     """
-    return _TEXTS[key][list(Language).index(Language(language))].format(**values)
+    return in_language(_TEXTS, language)[key].format(**values)

@@ -67,16 +67,16 @@ def test_a_shared_option_is_read_the_same_way_in_every_command(option: str) -> N
 @pytest.mark.parametrize(
     ("option", "owners"),
     [
-        ("--variant", {"evaluate", "match", "play", "plot", "record", "solve", "train"}),
-        ("--set", {"evaluate", "match", "play", "plot", "record", "soak", "solve", "train"}),
-        ("--lang", {"evaluate", "play", "plot", "record"}),
-        ("--dice", {"evaluate", "play", "plot", "record"}),
+        ("--variant", {"evaluate", "match", "play", "plot", "record", "serve", "solve", "train"}),
+        ("--set", {"evaluate", "match", "play", "plot", "record", "serve", "soak", "solve", "train"}),
+        ("--lang", {"evaluate", "play", "plot", "record", "serve"}),
+        ("--dice", {"evaluate", "play", "plot", "record", "serve"}),
         ("--seed", {"evaluate", "match", "play", "plot", "record", "soak", "train"}),
         ("--json", set(SCRIPTS)),
         ("--instant-win", {"evaluate", "match", "plot", "record", "solve"}),
         ("--players", {"match", "solve"}),
         ("--seats", {"play"}),
-        ("--store", {"match", "play", "solve"}),
+        ("--store", {"match", "play", "serve", "solve"}),
     ],
 )
 def test_who_has_which_option(option: str, owners: set[str]) -> None:

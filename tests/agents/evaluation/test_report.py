@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
 import subprocess
 from functools import cache
 from html.parser import HTMLParser
@@ -22,6 +21,7 @@ from agents.registry import make_agent
 from generala_env.rules.names import Language
 from generala_env.rules.variants import get_variant
 from generala_env.solver.evaluation import ExactEvaluation
+from tests.browser import BROWSER, in_browser
 
 PHONE_WIDTH, DESKTOP_WIDTH = 375, 1200
 NUM_ATTEMPTS, ATTEMPT_SECONDS = 3, 80
@@ -157,9 +157,6 @@ def test_an_agents_name_cannot_break_the_page() -> None:
 
 
 # --- in a browser -----------------------------------------------------------------------------------
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-in_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium to open the page in")
 
 MEASURE = """<!DOCTYPE html><title>frame</title>
 <iframe id="frame" src="report.html" style="width:{width}px;height:800px;border:0"></iframe>
