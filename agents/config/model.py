@@ -8,7 +8,7 @@ place, its key path, the value and what is allowed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -43,6 +43,7 @@ Count = Annotated[int, Field(ge=1, le=10**12), WHOLE]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 Rate = Annotated[float, Field(ge=0, le=10)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
@@ -76,8 +77,55 @@ Schedule = Annotated[
 """A constant, or a line from start to end."""
 
 
-class PPOConfig(Section):
+class AlgorithmConfig(Section):
+    """What the algorithms share."""
+
+    with_observations: ClassVar[frozenset[str]] = frozenset()
+    """Settings that have a meaning only where networks read observations."""
+    with_cards: ClassVar[frozenset[str]] = frozenset()
+    """Settings that have a meaning only where networks read cards."""
+
+    def steps_per_update(self, num_envs: int) -> int:
+        """Return the decisions collected between two updates, all environments together."""
+        raise NotImplementedError
+
+    def rounds_before_updates(self, num_envs: int) -> int:
+        """Return how often decisions are collected before learning starts."""
+        return 0
+
+    def settings_for(self, kind: str) -> dict[str, Any]:
+        """Return the values, by name, that have a meaning for networks of a kind, less the name."""
+        left_out = self.with_observations if kind == "card" else self.with_cards
+        return {
+            name: getattr(self, name) for name in type(self).model_fields if name not in {"name", *left_out}
+        }
+
+
+class PPOConfig(AlgorithmConfig):
     """Hyperparameters of PPO, in SB3's spelling."""
+
+    with_observations: ClassVar[frozenset[str]] = frozenset(
+        {
+            "gamma",
+            "gae_lambda",
+            "throw_lambda",
+            "clip_range_vf",
+            "normalize_advantage",
+            "vf_coef",
+            "max_grad_norm",
+            "target_kl",
+        }
+    )
+    with_cards: ClassVar[frozenset[str]] = frozenset(
+        {
+            "critic_learning_rate",
+            "adam_beta2",
+            "exploration_initial_eps",
+            "exploration_final_eps",
+            "random_start",
+            "average_share",
+        }
+    )
 
     name: Literal["ppo"]
     """The algorithm."""
@@ -96,7 +144,7 @@ class PPOConfig(Section):
     throw_lambda: Fraction | None = None
     """How much of the luck of a throw counts for the decision before it; null is plain GAE."""
     value_lambda: Fraction = 0.5
-    """How far the targets of the values look ahead; used with throw_lambda."""
+    """How far the targets of the values look ahead; used with throw_lambda and by networks of cards."""
     clip_range: Schedule = 0.2
     """How far the ratio of probabilities may move."""
     clip_range_vf: Annotated[float, Field(gt=0, le=1_000)] | None = None
@@ -111,18 +159,43 @@ class PPOConfig(Section):
     """Largest norm of a gradient."""
     target_kl: Annotated[float, Field(gt=0, le=10)] | None = None
     """End an update's epochs beyond this divergence; null does not."""
+    critic_learning_rate: Schedule | None = None
+    """Step size of Adam for the critic; null for that of the actor."""
+    adam_beta2: Beta = 0.999
+    """Decay of Adam's second moments."""
+    exploration_initial_eps: Fraction = 0.0
+    """Share of random actions at first: a critic that prices all actions has to see them."""
+    exploration_final_eps: Fraction = 0.0
+    """Share of random actions at last."""
+    random_start: Fraction = 0.0
+    """Share of games that begin from any card."""
+    average_share: Fraction = 0.0
+    """Window of the averaged weights, which play, as a share of the updates so far; 0 takes the last."""
 
     def steps_per_update(self, num_envs: int) -> int:
         """Return the decisions collected between two updates, all environments together."""
         return self.n_steps * num_envs
 
-    def rounds_before_updates(self, num_envs: int) -> int:
-        """Return how often decisions are collected without an update after them: never."""
-        return 0
 
-
-class DQNConfig(Section):
+class DQNConfig(AlgorithmConfig):
     """Hyperparameters of DQN, in SB3's spelling."""
+
+    with_observations: ClassVar[frozenset[str]] = frozenset(
+        {
+            "gamma",
+            "buffer_size",
+            "learning_starts",
+            "batch_size",
+            "tau",
+            "n_steps",
+            "gradient_steps",
+            "target_update_interval",
+            "max_grad_norm",
+        }
+    )
+    with_cards: ClassVar[frozenset[str]] = frozenset(
+        {"value_lambda", "adam_beta2", "random_start", "average_share"}
+    )
 
     name: Literal["dqn"]
     """The algorithm."""
@@ -154,6 +227,14 @@ class DQNConfig(Section):
     """Share of random actions at last."""
     max_grad_norm: Annotated[float, Field(gt=0, le=10**6)] = 10.0
     """Largest norm of a gradient."""
+    value_lambda: Fraction = 0.0
+    """How far the targets look ahead."""
+    adam_beta2: Beta = 0.999
+    """Decay of Adam's second moments."""
+    random_start: Fraction = 0.0
+    """Share of games that begin from any card."""
+    average_share: Fraction = 0.0
+    """Window of the averaged weights, which play, as a share of the updates so far; 0 takes the last."""
 
     def steps_per_update(self, num_envs: int) -> int:
         """Return the decisions collected between two updates, all environments together."""
@@ -164,7 +245,36 @@ class DQNConfig(Section):
         return self.learning_starts // self.steps_per_update(num_envs)
 
 
-ALGORITHMS: Final[dict[str, type[Section]]] = {"ppo": PPOConfig, "dqn": DQNConfig}
+class TabularConfig(AlgorithmConfig):
+    """Hyperparameters of Q-learning with a number for each afterstate, the yardstick of networks."""
+
+    name: Literal["tabular"]
+    """The algorithm."""
+    train_freq: Annotated[int, Field(ge=1, le=10**6), WHOLE] = 8
+    """Steps of each environment between updates."""
+    value_lambda: Fraction = 0.0
+    """How far the targets look ahead."""
+    exploration_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the run over which exploration falls."""
+    exploration_initial_eps: Fraction = 0.1
+    """Share of random actions at first."""
+    exploration_final_eps: Fraction = 0.02
+    """Share of random actions at last."""
+    random_start: Fraction = 0.0
+    """Share of games that begin from any card."""
+    memory_share: Fraction = 0.1
+    """How long targets count, as a share of the updates so far."""
+
+    def steps_per_update(self, num_envs: int) -> int:
+        """Return the decisions collected between two updates, all environments together."""
+        return self.train_freq * num_envs
+
+
+ALGORITHMS: Final[dict[str, type[AlgorithmConfig]]] = {
+    "ppo": PPOConfig,
+    "dqn": DQNConfig,
+    "tabular": TabularConfig,
+}
 
 
 def _algorithm_tag(value: object) -> str | None:
@@ -173,7 +283,9 @@ def _algorithm_tag(value: object) -> str | None:
 
 
 Algorithm = Annotated[
-    Annotated[PPOConfig, Tag("<ppo>")] | Annotated[DQNConfig, Tag("<dqn>")],
+    Annotated[PPOConfig, Tag("<ppo>")]
+    | Annotated[DQNConfig, Tag("<dqn>")]
+    | Annotated[TabularConfig, Tag("<tabular>")],
     Discriminator(_algorithm_tag, custom_error_type="algorithm_name", custom_error_message="unknown"),
 ]
 
@@ -219,6 +331,8 @@ Width = Annotated[int, Field(ge=1, le=8_192), WHOLE]
 class PolicyConfig(Section):
     """The networks."""
 
+    kind: Literal["observation", "card"] = "observation"
+    """What they read: the observation, or the card alone, pricing what each decision leads to."""
     net_arch: Annotated[list[Width], Field(min_length=1, max_length=16)] = [256, 256]
     """Widths of the hidden layers."""
     activation: Literal["relu", "tanh", "gelu", "silu", "elu"] = "relu"
@@ -298,8 +412,26 @@ class RunConfig(Section):
         return self.model_dump(mode="json")
 
 
+def _without_meaning(config: RunConfig) -> Iterable[tuple[KeyPath, str]]:
+    """Yield settings that say something where they mean nothing."""
+    algorithm, policy = config.algorithm, config.policy
+    is_card = policy.kind == "card"
+    for name in sorted(algorithm.with_observations if is_card else algorithm.with_cards):
+        default = type(algorithm).model_fields[name].default
+        if getattr(algorithm, name) != default:
+            shown = "null" if default is None else str(default).lower()
+            yield ("algorithm", name), f"{shown}, because it has no meaning with policy.kind = {policy.kind}"
+    if is_card and config.env.observation_blocks is not None:
+        yield ("env", "observation_blocks"), "null, because networks of cards do not read observations"
+    if is_card and policy.activation != "relu":
+        yield ("policy", "activation"), "relu, the one that networks of cards have"
+    if isinstance(algorithm, TabularConfig) and not is_card:
+        yield ("policy", "kind"), "card, because a table has a number for each card"
+
+
 def _contradictions(config: RunConfig) -> Iterable[tuple[KeyPath, str]]:
     algorithm = config.algorithm
+    yield from _without_meaning(config)
     if isinstance(algorithm, PPOConfig):
         rollout = algorithm.n_steps * config.env.num_envs
         if rollout > 2**27:
@@ -312,7 +444,7 @@ def _contradictions(config: RunConfig) -> Iterable[tuple[KeyPath, str]]:
                 ("algorithm", "batch_size"),
                 f"a divisor of n_steps * num_envs = {algorithm.n_steps} * {config.env.num_envs} = {rollout}",
             )
-    else:
+    elif isinstance(algorithm, DQNConfig) and config.policy.kind == "observation":
         if algorithm.buffer_size // config.env.num_envs <= algorithm.n_steps:
             least = (algorithm.n_steps + 1) * config.env.num_envs
             yield (
@@ -327,5 +459,10 @@ def _contradictions(config: RunConfig) -> Iterable[tuple[KeyPath, str]]:
     blocks = config.env.observation_blocks
     if blocks is not None and len(set(blocks)) < len(blocks):
         yield ("env", "observation_blocks"), "each block at most once"
-    if blocks is not None and "dice" not in blocks and config.policy.keeps_head:
+    if (
+        blocks is not None
+        and "dice" not in blocks
+        and config.policy.kind == "observation"
+        and config.policy.keeps_head
+    ):
         yield ("env", "observation_blocks"), "dice among them, because policy.keeps_head reads it"

@@ -12,6 +12,8 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 
 from agents.config.model import RunConfig
+from agents.learning.cards.algorithms import CardDQN, CardPPO, CardTable
+from agents.learning.cards.policies import CardPolicy
 from agents.learning.dqn import MaskableDQN
 from agents.learning.networks import (
     MaskedActorCriticPolicy,
@@ -31,7 +33,14 @@ ACTIVATIONS: Final[dict[str, type[torch.nn.Module]]] = {
     "elu": torch.nn.ELU,
 }
 
-_ALGORITHMS: Final[dict[str, type[PPO] | type[MaskableDQN]]] = {"ppo": PPO, "dqn": MaskableDQN}
+_ALGORITHMS: Final[dict[tuple[str, str], type[BaseAlgorithm]]] = {
+    ("ppo", "observation"): PPO,
+    ("dqn", "observation"): MaskableDQN,
+    ("ppo", "card"): CardPPO,
+    ("dqn", "card"): CardDQN,
+    ("tabular", "card"): CardTable,
+}
+"""By algorithm and by what the networks read."""
 
 _POLICIES: Final[dict[tuple[str, bool], type[BasePolicy]]] = {
     ("ppo", False): MaskedActorCriticPolicy,
@@ -74,6 +83,14 @@ def make_policy(algorithm: str, layout: ObservationLayout, settings: Mapping[str
     return policy
 
 
+def policy_settings(config: RunConfig) -> dict[str, Any]:
+    """Return what is needed, beside the weights, to make a config's networks again, as JSON types."""
+    settings = config.policy.model_dump(mode="json")
+    if config.policy.kind == "card":
+        return {**settings, "output_scale": 1.0 / config.env.reward_scale}
+    return settings
+
+
 def make_learner(config: RunConfig) -> BaseAlgorithm:
     """Return an untrained learner in new environments."""
     algorithm = config.algorithm
@@ -85,16 +102,20 @@ def make_learner(config: RunConfig) -> BaseAlgorithm:
         instant_win=config.env.instant_win,
         observation_blocks=config.env.observation_blocks,
     )
-    settings = config.policy.model_dump()
-    names = [name for name in type(algorithm).model_fields if name != "name"]
-    hyperparameters = {name: getattr(algorithm, name) for name in names}
-    learner_class: Any = _ALGORITHMS[algorithm.name]
+    kind = config.policy.kind
+    if kind == "card":
+        policy_class: Any = CardPolicy
+        policy_arguments: dict[str, Any] = {"net_arch": config.policy.net_arch}
+    else:
+        policy_class = _POLICIES[algorithm.name, config.policy.keeps_head]
+        policy_arguments = _policy_arguments(config.policy.model_dump(), env.layout)
+    learner_class: Any = _ALGORITHMS[algorithm.name, kind]
     learner: BaseAlgorithm = learner_class(
-        _POLICIES[algorithm.name, config.policy.keeps_head],
+        policy_class,
         env,
         seed=config.seed,
         device=config.device,
-        policy_kwargs=_policy_arguments(settings, env.env.layout),
-        **hyperparameters,
+        policy_kwargs=policy_arguments,
+        **algorithm.settings_for(kind),
     )
     return learner

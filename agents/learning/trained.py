@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from agents.base import Agent, AgentRequest
+from agents.learning.cards.policies import CardAgent, saved_play
 from agents.learning.learners import make_policy
 from agents.learning.network_agent import NetworkAgent
 from agents.saving.agent_files import Arrays, Blueprint, FileError, read_agent
@@ -27,6 +28,11 @@ def make_trained_agent(
         ValueError: The blueprint makes no sense.
     """
     layout = observation_layout(compiled, blueprint.observation_blocks)
+    # Files of before there were networks of cards do not say what the networks read.
+    if blueprint.policy.get("kind", "observation") == "card":
+        scale = blueprint.policy["output_scale"]
+        play = saved_play(blueprint.algorithm, compiled, tuple(blueprint.policy["net_arch"]), scale, weights)
+        return CardAgent(blueprint.name, layout, play, seed=seed)
     policy: Any = make_policy(blueprint.algorithm, layout, blueprint.policy)
     policy.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     return NetworkAgent(blueprint.name, layout, policy, seed=seed)
@@ -54,8 +60,6 @@ def load_agent(path: Path, request: AgentRequest) -> Agent:
     for name, array in weights.items():
         if not np.isfinite(array).all():
             raise FileError(f"{path}: its weights are not all finite numbers ({name})")
-    from agents.learning.trained import make_trained_agent
-
     try:
         return make_trained_agent(blueprint, weights, request.compiled, seed=request.seed)
     except (ValueError, KeyError, TypeError, RuntimeError) as error:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from agents.learning.cards.algorithms import CardAlgorithm
 from agents.saving.agent_files import WEIGHTS, Arrays
 
 _COUNTERS: Final = (
@@ -78,7 +79,8 @@ def learner_state(model: BaseAlgorithm) -> dict[str, Any]:
     env: Any = model.env
     return {
         "counters": {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)},
-        "optimizer": model.policy.optimizer.state_dict(),
+        "optimizer": None if model.policy.optimizer is None else model.policy.optimizer.state_dict(),
+        "games": model.games_state() if isinstance(model, CardAlgorithm) else None,
         "generators": generator_states(model),
         "env": env.get_state(),
         "last_obs": model._last_obs,
@@ -94,7 +96,10 @@ def set_learner_state(model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
     env: Any = model.env
     for name, value in state["counters"].items():
         setattr(model, name, value)
-    model.policy.optimizer.load_state_dict(state["optimizer"])
+    if state["optimizer"] is not None:
+        model.policy.optimizer.load_state_dict(state["optimizer"])
+    if isinstance(model, CardAlgorithm):
+        model.set_games_state(state["games"])
     env.set_state(state["env"])
     model._last_obs = state["last_obs"]
     model._last_episode_starts = state["last_episode_starts"]

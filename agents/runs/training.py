@@ -31,7 +31,8 @@ from tqdm import tqdm
 from agents.base import Agent
 from agents.config.model import RunConfig
 from agents.errors import UsageError
-from agents.learning.learners import make_learner
+from agents.learning.cards.policies import CardAgent, CardPolicy
+from agents.learning.learners import make_learner, policy_settings
 from agents.learning.network_agent import NetworkAgent
 from agents.runs.folder import EVALUATION_FILE, PROGRESS_FILE, event_files, events_folder, flattened
 from agents.runs.judging import Judge, Judgement
@@ -374,7 +375,12 @@ class TrainingRun:
         progress.evaluation_seconds += took
         progress.last_evaluation_seconds = took
         now = self.model.num_timesteps
-        for tag, value in judgement.scalars.items():
+        scalars = dict(judgement.scalars)
+        policy: Any = self.model.policy
+        if isinstance(policy, CardPolicy):
+            errors = policy.values().value_errors(self.config.env.instant_win)
+            scalars |= {f"critic/{name}": value for name, value in errors.items()}
+        for tag, value in scalars.items():
             self.writer.writer.add_scalar(tag, value, now)
         for tag, figure in judgement.draw_figures().items():
             self.writer.writer.add_figure(tag, figure, now)
@@ -392,6 +398,9 @@ class TrainingRun:
     def agent(self) -> Agent:
         """Return the learner's networks as an agent that plays."""
         policy: Any = self.model.policy
+        if isinstance(policy, CardPolicy):
+            play = policy.learner.play()
+            return CardAgent(self.folder.name, self.layout, play, seed=self.config.seed)
         return NetworkAgent(self.folder.name, self.layout, policy, seed=self.config.seed)
 
     def blueprint(self) -> Blueprint:
@@ -403,7 +412,7 @@ class TrainingRun:
             variant=config.rules,
             instant_win=config.env.instant_win,
             observation_blocks=self.layout.names,
-            policy=config.policy.model_dump(mode="json"),
+            policy=policy_settings(config),
             num_timesteps=self.model.num_timesteps,
             seed=config.seed,
         )

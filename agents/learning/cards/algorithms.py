@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import MaybeCallback
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.utils import FloatSchedule, LinearSchedule
 
 from agents.learning.cards.dqn import QLearner, QSettings
 from agents.learning.cards.learner import CardLearner, State, linear
@@ -239,7 +239,7 @@ class CardPPO(CardAlgorithm):
             betas=(0.9, self.adam_beta2),
             clip_range=self.clip_range,
             entropy_price=lambda remaining: price(remaining) / env.reward_scale,
-            epsilon=linear(self.exploration_initial_eps, self.exploration_final_eps),
+            epsilon=LinearSchedule(self.exploration_initial_eps, self.exploration_final_eps, 1.0),
             random_start=self.random_start,
             trace=self.value_lambda,
             average_share=self.average_share,
@@ -260,6 +260,7 @@ class CardDQN(CardAlgorithm):
         train_freq: int = 8,
         value_lambda: float = 0.0,
         adam_beta2: float = 0.999,
+        exploration_fraction: float = 1.0,
         exploration_initial_eps: float = 0.1,
         exploration_final_eps: float = 0.02,
         random_start: float = 0.1,
@@ -275,6 +276,7 @@ class CardDQN(CardAlgorithm):
             train_freq: Decisions of each game per update.
             value_lambda: How far the targets look ahead.
             adam_beta2: Decay of Adam's second moments.
+            exploration_fraction: Share of the run over which exploration falls.
             exploration_initial_eps: Share of random actions at first.
             exploration_final_eps: Share of random actions at last.
             random_start: Share of games that begin from any card.
@@ -283,6 +285,7 @@ class CardDQN(CardAlgorithm):
         """
         self.train_freq = train_freq
         self.value_lambda, self.adam_beta2 = value_lambda, adam_beta2
+        self.exploration_fraction = exploration_fraction
         self.exploration_initial_eps = exploration_initial_eps
         self.exploration_final_eps = exploration_final_eps
         self.random_start, self.average_share = random_start, average_share
@@ -295,7 +298,9 @@ class CardDQN(CardAlgorithm):
             num_steps=self.train_freq,
             learning_rate=self.lr_schedule,
             betas=(0.9, self.adam_beta2),
-            epsilon=linear(self.exploration_initial_eps, self.exploration_final_eps),
+            epsilon=LinearSchedule(
+                self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
+            ),
             random_start=self.random_start,
             trace=self.value_lambda,
             average_share=self.average_share,
@@ -314,6 +319,7 @@ class CardTable(CardAlgorithm):
         env: GeneralaVecEnv,
         train_freq: int = 8,
         value_lambda: float = 0.0,
+        exploration_fraction: float = 1.0,
         exploration_initial_eps: float = 0.1,
         exploration_final_eps: float = 0.02,
         random_start: float = 0.1,
@@ -327,6 +333,7 @@ class CardTable(CardAlgorithm):
             env: Whose rules, observations and number of games.
             train_freq: Decisions of each game per update.
             value_lambda: How far the targets look ahead.
+            exploration_fraction: Share of the run over which exploration falls.
             exploration_initial_eps: Share of random actions at first.
             exploration_final_eps: Share of random actions at last.
             random_start: Share of games that begin from any card.
@@ -334,6 +341,7 @@ class CardTable(CardAlgorithm):
             **options: Further options of ``CardAlgorithm``.
         """
         self.train_freq, self.value_lambda = train_freq, value_lambda
+        self.exploration_fraction = exploration_fraction
         self.exploration_initial_eps = exploration_initial_eps
         self.exploration_final_eps = exploration_final_eps
         self.random_start, self.memory_share = random_start, memory_share
@@ -343,7 +351,9 @@ class CardTable(CardAlgorithm):
         settings = TabularSettings(
             num_games=env.num_envs,
             num_steps=self.train_freq,
-            epsilon=linear(self.exploration_initial_eps, self.exploration_final_eps),
+            epsilon=LinearSchedule(
+                self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
+            ),
             random_start=self.random_start,
             trace=self.value_lambda,
             memory_share=self.memory_share,

@@ -13,6 +13,7 @@ from agents.learning.cards.scoring import greedy_score
 from agents.learning.cards.tables import CLOSED, NUM_OUTPUTS, AfterstateTables, afterstate_tables
 from generala_env.rules.compiled import CompiledVariant, InstantWin, TurnBatch
 from generala_env.rules.dice import KEEP_OF_MASK
+from generala_env.solver.solo import solve_solo
 
 _KEEP_OF_MASK = np.array(KEEP_OF_MASK)
 
@@ -120,6 +121,29 @@ class CardPlay:
         above = summed > (uniforms * summed[:, -1])[:, None]
         actions: NDArray[np.int64] = (above & action_masks).argmax(axis=1)
         return actions
+
+    def value_errors(self, instant_win: InstantWin = "play_on") -> dict[str, float]:
+        """Compare outputs that stand for points to come with what afterstates are worth in optimal play.
+
+        The optimum judges; nothing is learned from it. The closed empty card, which no decision leads to,
+        is left out.
+
+        Returns:
+            In points, over all afterstates alike: ``keep_rms_error``, ``keep_mean_error`` and the same
+            of closed cards.
+        """
+        solution = solve_solo(self.compiled, instant_win=instant_win)
+        rows = len(self.outputs)
+        keeps = self.outputs[:, :CLOSED] - solution.class_keep_values[:rows].reshape(rows, CLOSED)
+        closed = (self.outputs[:, CLOSED] - solution.class_values[:rows])[1:]
+        return {
+            f"{kind}_{name}": float(found)
+            for kind, errors in (("keep", keeps), ("closed", closed))
+            for name, found in (
+                ("rms_error", np.sqrt(np.square(errors).mean())),
+                ("mean_error", errors.mean()),
+            )
+        }
 
     def exact_score(self, instant_win: InstantWin = "play_on") -> float:
         """Return the exact mean score of always taking the best action, in milliseconds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from torch import nn
 from agents.base import TableAgent
 from agents.learning.cards.dqn import QLearner
 from agents.learning.cards.learner import WeightAverage
+from agents.learning.cards.networks import CardNetwork, CardNetworkSettings
 from agents.learning.cards.play import CardPlay
 from agents.learning.cards.ppo import PPOLearner
+from agents.learning.cards.tables import card_features
 from agents.learning.cards.tabular import TabularLearner
 from agents.learning.networks import MissingMaskError
 from generala_env.envs.observation import ObservationLayout
-from generala_env.rules.compiled import TurnBatch
+from generala_env.rules.compiled import CompiledVariant, TurnBatch
 
 Learner = QLearner | PPOLearner | TabularLearner
 
@@ -61,6 +64,10 @@ class CardPolicy(BasePolicy):
         else:
             self.actor, self.critic, self.log_scale = learner.actor, learner.critic, learner.log_scale
         self.averaged = _Averaged(self, learner.average)
+
+    def values(self) -> CardPlay:
+        """Return play by what the learner takes afterstates to be worth, in points."""
+        return self.learner.critic_play() if isinstance(self.learner, PPOLearner) else self.learner.play()
 
     def choose(
         self, observations: NDArray[Any], action_masks: NDArray[np.bool_], *, deterministic: bool
@@ -125,6 +132,41 @@ class _Averaged(nn.Module):
             self.add_module(name, twin)
         for name, parameter in policy.named_parameters(recurse=False):
             self.register_parameter(name, nn.Parameter(mean_of[id(parameter)], requires_grad=False))
+
+
+def saved_play(
+    algorithm: str,
+    compiled: CompiledVariant,
+    widths: tuple[int, ...],
+    output_scale: float,
+    weights: Mapping[str, NDArray[Any]],
+) -> CardPlay:
+    """Return what was learned, from the weights of a ``CardPolicy``; those of the averages are enough.
+
+    Args:
+        algorithm: ``ppo``, ``dqn`` or ``tabular``.
+        compiled: The variant's tables.
+        widths: Of the hidden layers.
+        output_scale: Points that one unit of the network's output stands for.
+        weights: By name.
+
+    Raises:
+        KeyError: A weight is missing.
+        RuntimeError: The weights do not fit.
+    """
+    if algorithm == "tabular":
+        return CardPlay(compiled, weights["values"])
+    name = "averaged.actor." if algorithm == "ppo" else "averaged.q_net."
+    features = torch.from_numpy(card_features(compiled))
+    settings = CardNetworkSettings(widths=widths, output_scale=output_scale)
+    network = CardNetwork(features.shape[1], settings, torch.Generator())
+    network.load_state_dict(
+        {key[len(name) :]: torch.from_numpy(array) for key, array in weights.items() if key.startswith(name)}
+    )
+    outputs = network.outputs_of(features)
+    if algorithm == "dqn":
+        return CardPlay(compiled, outputs)
+    return CardPlay(compiled, outputs, float(np.exp(weights["averaged.log_scale"])), is_actor=True)
 
 
 class CardAgent(TableAgent):
