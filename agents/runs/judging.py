@@ -72,21 +72,23 @@ class Judge:
         compiled: The tables of the variant.
         instant_win: How a served Generala that wins is treated.
         config: The mode and the numbers of games.
+        asks_states: Whether the agent decides from states, so that asking it everything is fast.
     """
 
     compiled: CompiledVariant
     instant_win: InstantWin
     config: EvaluationConfig
+    asks_states: bool = False
 
     @property
     def is_exact(self) -> bool:
         """Whether evaluations are exact.
 
-        ``auto`` is exact unless kept dice lock: the dice set aside then multiply the states, and
-        an exact evaluation takes minutes instead of seconds.
+        ``auto`` is exact unless kept dice lock and networks read observations: the dice set aside
+        multiply the states, and an exact evaluation takes minutes instead of seconds.
         """
         if self.config.mode == "auto":
-            return not self.compiled.variant.is_locked
+            return self.asks_states or not self.compiled.variant.is_locked
         return self.config.mode == "exact"
 
     @cached_property

@@ -151,7 +151,12 @@ class TrainingRun:
 
     def __post_init__(self) -> None:
         self.compiled = compile_variant(self.config.rules)
-        self.judge = Judge(self.compiled, self.config.env.instant_win, self.config.evaluation)
+        self.judge = Judge(
+            self.compiled,
+            self.config.env.instant_win,
+            self.config.evaluation,
+            asks_states=self.config.policy.kind == "card",
+        )
         self.best: dict[str, Any] | None = None
         self.latest: Judgement | None = None
         self.stop_signal: int | None = None

@@ -136,14 +136,11 @@ class CardPlay:
         rows = len(self.outputs)
         keeps = self.outputs[:, :CLOSED] - solution.class_keep_values[:rows].reshape(rows, CLOSED)
         closed = (self.outputs[:, CLOSED] - solution.class_values[:rows])[1:]
-        return {
-            f"{kind}_{name}": float(found)
-            for kind, errors in (("keep", keeps), ("closed", closed))
-            for name, found in (
-                ("rms_error", np.sqrt(np.square(errors).mean())),
-                ("mean_error", errors.mean()),
-            )
-        }
+        found = {}
+        for kind, errors in (("keep", keeps), ("closed", closed)):
+            found[f"{kind}_rms_error"] = float(np.sqrt(np.square(errors).mean()))
+            found[f"{kind}_mean_error"] = float(errors.mean())
+        return found
 
     def exact_score(self, instant_win: InstantWin = "play_on") -> float:
         """Return the exact mean score of always taking the best action, in milliseconds."""
