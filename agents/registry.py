@@ -13,6 +13,7 @@ from agents.errors import AgentError
 from agents.players.baselines import RandomAgent, ValueAgent
 from agents.players.seats import DuelOptimalAgent, RaceAgent, SeatAgent, SoloOptimalAgent, duel_solution
 from agents.players.tips import TipsAgent
+from agents.zoo.entries import agent_path, is_zoo_name
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, CompiledVariant, InstantWin, compile_variant
 from generala_env.rules.variants import Variant
 from generala_env.solver.solo import solve_solo, solve_turn_greedy
@@ -114,7 +115,7 @@ def make_agent(
                 f"alone: {', '.join(agent_names())}"
             )
         return entry.factory(request)
-    path = Path(spec)
+    path = agent_path(str(spec)) if is_zoo_name(spec) else Path(spec)
     if path.exists():
         # torch takes seconds to import, and most agents do without.
         from agents.learning.trained import load_agent

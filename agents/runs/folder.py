@@ -90,18 +90,31 @@ def read_result(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: ``evaluation.json`` is missing or broken.
     """
-    path = folder / EVALUATION_FILE
+    return _read_object(folder, EVALUATION_FILE, "has the run ended?")
+
+
+def _read_object(folder: Path, name: str, hint: str) -> dict[str, Any]:
+    path = folder / name
     if not folder.is_dir():
         raise RunError(f"run: {str(folder)!r} is not a folder")
     if not path.is_file():
-        raise RunError(f"run: {str(folder)!r} holds no {EVALUATION_FILE}: has the run ended?")
+        raise RunError(f"run: {str(folder)!r} holds no {name}: {hint}")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"run: {str(path)!r} is not JSON: {error}") from None
     if not isinstance(result, dict):
         raise RunError(f"run: {str(path)!r} is not a JSON object")
     return result
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Return how a run was started: its command, rules, versions, commit and processor.
+
+    Raises:
+        RunError: ``run.json`` is missing or broken.
+    """
+    return _read_object(folder, RUN_FILE, "is it a run folder?")
 
 
 def read_progress(folder: Path) -> list[dict[str, Any]]:

@@ -21,9 +21,19 @@ _PACKAGES: Final = (
 )
 
 
+def processor() -> str:
+    """Return what this processor calls itself."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
-    """Return the versions and the git commit that this is, as JSON types.
+    """Return the versions, the git commit and the processor that this is, as JSON types.
 
     The commit ends in ``+`` where files differ from it; it is ``None`` outside a checkout.
     """
@@ -47,4 +57,4 @@ def provenance() -> dict[str, Any]:
     commit = git("rev-parse", "HEAD") if (root / ".git").exists() else None
     if commit and git("status", "--porcelain", "--untracked-files=no"):
         commit += "+"
-    return {"versions": versions, "commit": commit}
+    return {"versions": versions, "commit": commit, "processor": processor()}
