@@ -7,10 +7,13 @@ import errno
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+MAX_JSON_DEPTH: Final = 100
 
 
 class DiskFullError(OSError):
@@ -48,7 +51,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(0o666 & ~_umask())
         _flush(temporary)
         os.replace(temporary, path)
-        _flush(path.parent)
+        _flush_folder(path.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -73,6 +76,26 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
+def _flush_folder(folder: Path) -> None:
+    """Put a new name in a folder on the disk, where the file system can be asked for it."""
+    try:
+        _flush(folder)
+    except OSError as error:
+        # A full disk is told of; network and user-space file systems may refuse for no such reason.
+        if is_disk_full(error):
+            raise
+        _warn_of_folder(error.strerror or str(error))
+
+
+@cache
+def _warn_of_folder(why: str) -> None:
+    warnings.warn(
+        f"folders cannot be flushed to this disk ({why}): after a power cut, the last save may be missing",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file as ``replacing`` does."""
     with replacing(path) as temporary:
@@ -82,6 +105,27 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file as ``replacing`` does."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON text says.
+
+    Raises:
+        ValueError: It is not JSON, or nested deeper than anything that is written here: what reads it
+            goes down level by level, and Python goes only so deep.
+    """
+    too_deep = f"nested deeper than {MAX_JSON_DEPTH} levels"
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH):
+        inside = (part for part in level if isinstance(part, dict | list))
+        level = [item for part in inside for item in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return value
+    raise ValueError(too_deep)
 
 
 def remove_leftovers(folder: Path, *, of_the_living: bool = False) -> None:

@@ -19,7 +19,7 @@ from agents.errors import UsageError
 from generala_env import __version__
 from generala_env.envs.dealing import DealtGame
 from generala_env.envs.outcomes import how_ended
-from generala_env.files import replacing
+from generala_env.files import parse_json, replacing
 from generala_env.rules.actions import action_text
 from generala_env.rules.compiled import InstantWin
 from generala_env.rules.game import GameState, IllegalActionError
@@ -241,8 +241,8 @@ def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
     # What follows the last line break was cut short.
     for number, line in enumerate(raw[: raw.rfind(b"\n") + 1].splitlines(), start=1):
         try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
+            values = parse_json(line)
+        except ValueError:
             raise RecordError(f"{path}:{number}: is not a line of JSON") from None
         if not isinstance(values, dict):
             raise RecordError(f"{path}:{number}: is not a JSON object")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import time
@@ -17,7 +16,7 @@ from agents.config.problems import ConfigError
 from agents.config.reading import plain_value
 from agents.errors import AgentError, UsageError
 from agents.saving.provenance import provenance
-from generala_env.files import write_json, write_text
+from generala_env.files import parse_json, write_json, write_text
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
 from generala_env.rules.variants import Variant, VariantError, get_variant
 
@@ -100,8 +99,8 @@ def _read_object(folder: Path, name: str, hint: str) -> dict[str, Any]:
     if not path.is_file():
         raise RunError(f"run: {str(folder)!r} holds no {name}: {hint}")
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        result = parse_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise RunError(f"run: {str(path)!r} is not JSON: {error}") from None
     if not isinstance(result, dict):
         raise RunError(f"run: {str(path)!r} is not a JSON object")
@@ -135,7 +134,7 @@ def read_progress(folder: Path) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except ValueError as error:
             if number == len(lines) and not text.endswith("\n"):
                 break
@@ -253,7 +252,7 @@ def open_run_folder(folder: Path) -> RunConfig:
         raise UsageError(f"--resume: {str(folder)!r} is not a run folder: it holds no {CONFIG_FILE}")
     config = load_config(folder / CONFIG_FILE).config
     try:
-        fingerprint = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["fingerprint"]
+        fingerprint = parse_json((folder / RUN_FILE).read_text(encoding="utf-8"))["fingerprint"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"--resume: {str(folder / RUN_FILE)!r} is missing or broken ({error})") from None
     if fingerprint != config.rules.fingerprint:

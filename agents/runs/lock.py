@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import time
@@ -14,7 +13,7 @@ from typing import Final
 import filelock
 
 from agents.errors import UsageError
-from generala_env.files import write_json
+from generala_env.files import is_disk_full, parse_json, write_json
 
 LOCK_FILE: Final = ".lock"
 
@@ -39,14 +38,25 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     lock = filelock.FileLock(folder / LOCK_FILE, timeout=0)
     try:
         lock.acquire()
-    except filelock.Timeout:
-        raise UsageError(
-            f"{folder}: another process trains here: {_described_owner(owner_file)}; "
-            "wait for it or stop it, then --resume"
-        ) from None
+    except (OSError, NotImplementedError) as error:
+        if isinstance(error, filelock.Timeout):
+            raise UsageError(
+                f"{folder}: another process trains here: {_described_owner(owner_file)}; "
+                "wait for it or stop it, then --resume"
+            ) from None
+        if isinstance(error, OSError) and is_disk_full(error):
+            raise
+        # Network and user-space file systems may have no locks; a run is worth more than a lock.
+        say(f"warning: {folder}: this file system has no locks ({error}); let no other process train here")
     try:
         if owner_file.exists():
-            say(f"stale lock: {_described_owner(owner_file)} had this run and is gone; taking over")
+            if _owner_is_elsewhere(owner_file):
+                say(
+                    f"warning: {_described_owner(owner_file)} had this run; whether it still trains "
+                    "cannot be seen from here: if it does, stop it first"
+                )
+            else:
+                say(f"stale lock: {_described_owner(owner_file)} had this run and is gone; taking over")
         write_json(
             owner_file,
             {
@@ -65,9 +75,16 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
         lock.release()
 
 
+def _owner_is_elsewhere(owner_file: Path) -> bool:
+    try:
+        return bool(parse_json(owner_file.read_text(encoding="utf-8"))["host"] != socket.gethostname())
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def _described_owner(owner_file: Path) -> str:
     try:
-        owner = json.loads(owner_file.read_text(encoding="utf-8"))
+        owner = parse_json(owner_file.read_text(encoding="utf-8"))
         return f"process {owner['pid']} on {owner['host']}, since {owner['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "an unknown process"

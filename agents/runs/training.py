@@ -34,6 +34,7 @@ from agents.errors import UsageError
 from agents.learning.cards.policies import CardAgent, CardPolicy
 from agents.learning.learners import make_learner, policy_settings
 from agents.learning.network_agent import NetworkAgent
+from agents.learning.operations import operations_per_step
 from agents.runs.folder import EVALUATION_FILE, PROGRESS_FILE, event_files, events_folder, flattened
 from agents.runs.judging import Judge, Judgement
 from agents.runs.learner_state import learner_state, set_learner_state, set_weights, weights_of
@@ -52,9 +53,13 @@ from agents.saving.agent_files import (
     write_file,
 )
 from agents.saving.packing import pack, unpack
+from agents.saving.provenance import provenance
 from generala_env.envs.observation import observation_layout
 from generala_env.files import is_disk_full, remove_leftovers, write_json
 from generala_env.rules.compiled import compile_variant
+
+SPEED_SECONDS: Final = 3.0
+"""Seconds of training after which a run says how long it will take."""
 
 NUM_LOG_POINTS: Final = 500
 """About how many points the curves of the algorithm's own figures have."""
@@ -140,7 +145,7 @@ class TrainingRun:
         folder: The run folder.
         config: Its config.
         say: Tells a person something, above the progress bar.
-        is_shown: Whether there is a progress bar.
+        is_shown: Whether there is a progress bar, in a terminal, or a line for each evaluation, in a log.
     """
 
     folder: Path
@@ -161,7 +166,9 @@ class TrainingRun:
         self.latest: Judgement | None = None
         self.stop_signal: int | None = None
         self._start_clocks()
-        self.last_boundary = -1
+        self.started = self.clock
+        self.last_boundary, self.started_at = -1, 0
+        self.speed_told = False
         self.model: BaseAlgorithm = make_learner(self.config)
         self.watch = FiniteWatch(self.model)
         self.layout = observation_layout(self.compiled, self.config.env.observation_blocks)
@@ -191,6 +198,9 @@ class TrainingRun:
                 f"checkpoint: was made for rules with fingerprint {content['fingerprint']}, "
                 f"not {self.compiled.variant.fingerprint}"
             )
+        changed = _changed_since(content)
+        if changed:
+            self.say(f"warning: the checkpoint was made with {changed}: the run goes on, but bits may differ")
         if content["num_threads"] != torch.get_num_threads():
             self.say(
                 f"the checkpoint was made with {content['num_threads']} threads, this process has "
@@ -250,7 +260,8 @@ class TrainingRun:
             return
         is_new = self.model.num_timesteps == 0
         self._start_clocks()
-        self.last_boundary = self.model.num_timesteps
+        self.started = self.clock
+        self.last_boundary = self.started_at = self.model.num_timesteps
         if is_new:
             self.progress.next_evaluation = self.config.evaluation.every
             self.progress.next_checkpoint = self.config.checkpoints.every
@@ -260,7 +271,7 @@ class TrainingRun:
             unit="step",
             unit_scale=True,
             desc=self.folder.name,
-            disable=not self.is_shown,
+            disable=None if self.is_shown else True,  # a bar is for terminals
             dynamic_ncols=True,
             mininterval=0.5,
         )
@@ -293,7 +304,13 @@ class TrainingRun:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Finish the update and save on the first signal to stop; leave at once on the second."""
+        """Finish the update and save on the first signal to stop; leave at once on the second.
+
+        Only the main thread can be told of signals; elsewhere whoever started the thread sees to them.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
 
         def handle(number: int, _frame: FrameType | None) -> None:
             if self.stop_signal is not None:
@@ -315,6 +332,7 @@ class TrainingRun:
         if now == self.last_boundary:
             return
         self.last_boundary = now
+        self._tell_speed()
         progress = self.progress
         self.watch.check_boundary(self.model.logger.name_to_value)
         stops = self.stop_signal is not None
@@ -354,6 +372,31 @@ class TrainingRun:
             spent["processor_seconds"] = self.progress.processor_seconds
         return {key: round(seconds, 3) for key, seconds in spent.items()}
 
+    def _tell_in_a_log(self, judgement: Judgement) -> None:
+        """Say in a line what the bar would show, where there is no terminal for one."""
+        if self.is_shown and self.bar.disable:
+            now = self.model.num_timesteps
+            self.say(
+                f"step {now:,}, {min(now / self.config.total_timesteps, 1.0):.0%}: "
+                f"score {judgement.mean_score:.2f}, {judgement.optimality:.2%} of the optimum"
+            )
+
+    def _tell_speed(self) -> None:
+        """Say once, from what the first seconds took, how long the run will take on this machine."""
+        done, took = self.model.num_timesteps - self.started_at, time.monotonic() - self.started
+        if self.speed_told or took < SPEED_SECONDS or not done:
+            return
+        self.speed_told = True
+        left = self.config.total_timesteps - self.model.num_timesteps
+        if left <= 0:
+            return
+        needed = operations_per_step(self.model)
+        self.say(
+            f"this machine trains {done / took:,.0f} steps a second ({done * needed / took / 1e9:,.1f} "
+            f"GFLOP/s in networks): about {_minutes(left * took / done)} for the {left:,} steps and "
+            f"{left * needed / 1e12:,.1f} TFLOP left, evaluations apart"
+        )
+
     def _seconds(self) -> float:
         """Return seconds of training so far, and count them."""
         now = time.monotonic()
@@ -383,13 +426,14 @@ class TrainingRun:
         scalars = dict(judgement.scalars)
         policy: Any = self.model.policy
         if isinstance(policy, CardPolicy):
-            errors = policy.values().value_errors(self.config.env.instant_win)
+            errors = policy.critic_play().value_errors(self.config.env.instant_win)
             scalars |= {f"critic/{name}": value for name, value in errors.items()}
         for tag, value in scalars.items():
             self.writer.writer.add_scalar(tag, value, now)
         for tag, figure in judgement.draw_figures().items():
             self.writer.writer.add_figure(tag, figure, now)
         self.writer.writer.flush()
+        self._tell_in_a_log(judgement)
         row = {"num_timesteps": now, **self._spent(), **judgement.summary()}
         with (self.folder / PROGRESS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, allow_nan=False) + "\n")
@@ -473,6 +517,26 @@ class TrainingRun:
         with self._full_disk_told():
             write_json(result_file, result)
         return result
+
+
+_DECIDE_BITS: Final = ("torch", "numpy", "numba")
+"""Packages whose versions may change how sums are rounded."""
+
+
+def _changed_since(content: Mapping[str, Any]) -> str:
+    """Return what of the machine and of packages differs from where a checkpoint was made, in words."""
+    now = provenance()
+    pairs = [
+        (name, content.get("versions", {}).get(name), now["versions"].get(name)) for name in _DECIDE_BITS
+    ]
+    pairs.append(("processor", content.get("processor"), now["processor"]))
+    return ", ".join(
+        f"{name} {then} (here {here})" for name, then, here in pairs if then is not None and then != here
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _next_multiple(now: int, every: int) -> int:

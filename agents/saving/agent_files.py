@@ -25,7 +25,7 @@ from safetensors.numpy import save_file
 
 from agents.errors import AgentError
 from agents.saving.provenance import provenance
-from generala_env.files import os_error_number, replacing
+from generala_env.files import os_error_number, parse_json, replacing
 from generala_env.rules.variants import Variant, VariantError
 
 FORMAT: Final = 2
@@ -135,7 +135,7 @@ def read_file(path: Path, *kinds: Kind) -> tuple[dict[str, Any], Arrays]:
             f"{named}: is damaged: its content does not match its checksum {header['sha256'][:12]}…"
         )
     try:
-        content = json.loads(header["content"])
+        content = parse_json(header["content"])
         for older in range(version, FORMAT):
             content, arrays = _UPGRADES[older](content, arrays)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

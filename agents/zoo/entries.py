@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 from pathlib import Path
 from typing import Any, Final
 
 from agents.errors import AgentError
+from generala_env.files import parse_json
 
 ZOO_FOLDER: Final = Path(__file__).resolve().parent
 PREFIX: Final = "zoo/"
@@ -51,10 +51,10 @@ def read_card(name: str, folder: Path = ZOO_FOLDER) -> dict[str, Any]:
     """
     _, path = _paths(name, folder)
     try:
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = parse_json(path.read_text(encoding="utf-8"))
         version = card["format"]
         digest = card["sha256"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ZooError(f"{name}: its card {path} is missing or broken ({error!r})") from None
     if version != CARD_FORMAT or not isinstance(digest, str):
         raise ZooError(f"{name}: its card {path} has format {version!r}; known: {CARD_FORMAT}")

@@ -21,7 +21,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from generala_env.files import remove_leftovers, replacing
+from generala_env.files import parse_json, remove_leftovers, replacing
 from generala_env.rules.variants import Variant
 
 FORMAT: Final = 1
@@ -92,7 +92,7 @@ class DuelStore:
                 )
             return None
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            manifest = parse_json(path.read_text(encoding="utf-8"))
             digest = manifest.pop("checksum")
             is_intact = digest == _digest(manifest)
         except (ValueError, KeyError, AttributeError, TypeError):

@@ -30,6 +30,12 @@ Rate = float | Callable[[float], float]
 """A constant, or a function of the remaining progress, which falls from 1 to 0."""
 
 
+def _check_env(env: object) -> GeneralaVecEnv:
+    if not isinstance(env, GeneralaVecEnv):
+        raise ValueError(f"env: a card learner needs a GeneralaVecEnv, not {type(env).__name__}")
+    return env
+
+
 class CardAlgorithm(WholeUpdates, BaseAlgorithm):
     """What the card learners share as algorithms: the loop, predictions, and their state.
 
@@ -44,18 +50,19 @@ class CardAlgorithm(WholeUpdates, BaseAlgorithm):
     def __init__(
         self,
         policy: str | type[BasePolicy],
-        env: GeneralaVecEnv,
+        env: GeneralaVecEnv | None,
         learning_rate: Rate,
         *,
         policy_kwargs: dict[str, Any] | None = None,
         seed: int | None = None,
+        _init_setup_model: bool = True,
         **options: Any,
     ) -> None:
         """Make the learner.
 
         Args:
             policy: ``"CardPolicy"``.
-            env: Whose rules, observations and number of games; see the module.
+            env: Whose rules, observations and number of games; see the module. ``None`` only while loading.
             learning_rate: Of Adam.
             policy_kwargs: ``net_arch``, the widths of the hidden layers.
             seed: Of everything that is drawn; ``None`` draws one.
@@ -64,8 +71,8 @@ class CardAlgorithm(WholeUpdates, BaseAlgorithm):
         Raises:
             ValueError: The environment is not a ``GeneralaVecEnv``, or an option is not known.
         """
-        if not isinstance(env, GeneralaVecEnv):
-            raise ValueError(f"env: a card learner needs a GeneralaVecEnv, not {type(env).__name__}")
+        if _init_setup_model:
+            _check_env(env)
         options.setdefault("device", "cpu")
         super().__init__(
             policy,
@@ -76,7 +83,8 @@ class CardAlgorithm(WholeUpdates, BaseAlgorithm):
             support_multi_env=True,
             **options,
         )
-        self._setup_model()
+        if _init_setup_model:
+            self._setup_model()
 
     policy_aliases = {"CardPolicy": CardPolicy}  # noqa: RUF012 - as SB3 has it
 
@@ -87,8 +95,7 @@ class CardAlgorithm(WholeUpdates, BaseAlgorithm):
     def _setup_model(self) -> None:
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
-        env = self.env
-        assert isinstance(env, GeneralaVecEnv)
+        env = _check_env(self.env)
         seed = self.seed if self.seed is not None else int(np.random.SeedSequence().generate_state(1)[0] >> 1)
         # Outputs count in the unit that rewards are scaled to, in which weights of common sizes learn well.
         network = CardNetworkSettings(
@@ -177,7 +184,7 @@ class CardPPO(CardAlgorithm):
     def __init__(
         self,
         policy: str | type[BasePolicy],
-        env: GeneralaVecEnv,
+        env: GeneralaVecEnv | None = None,
         learning_rate: Rate = linear(3e-3, 0.0),  # noqa: B008 - a schedule holds no state
         n_steps: int = 8,
         batch_size: int = 16_384,
@@ -255,7 +262,7 @@ class CardDQN(CardAlgorithm):
     def __init__(
         self,
         policy: str | type[BasePolicy],
-        env: GeneralaVecEnv,
+        env: GeneralaVecEnv | None = None,
         learning_rate: Rate = linear(3e-3, 0.0),  # noqa: B008 - a schedule holds no state
         train_freq: int = 8,
         value_lambda: float = 0.0,
@@ -316,7 +323,7 @@ class CardTable(CardAlgorithm):
     def __init__(
         self,
         policy: str | type[BasePolicy],
-        env: GeneralaVecEnv,
+        env: GeneralaVecEnv | None = None,
         train_freq: int = 8,
         value_lambda: float = 0.0,
         exploration_fraction: float = 1.0,

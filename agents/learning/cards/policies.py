@@ -65,7 +65,7 @@ class CardPolicy(BasePolicy):
             self.actor, self.critic, self.log_scale = learner.actor, learner.critic, learner.log_scale
         self.averaged = _Averaged(self, learner.average)
 
-    def values(self) -> CardPlay:
+    def critic_play(self) -> CardPlay:
         """Return play by what the learner takes afterstates to be worth, in points."""
         return self.learner.critic_play() if isinstance(self.learner, PPOLearner) else self.learner.play()
 
