@@ -166,9 +166,9 @@ class TrainingRun:
         self.latest: Judgement | None = None
         self.stop_signal: int | None = None
         self._start_clocks()
-        self.started = self.clock
-        self.last_boundary, self.started_at = -1, 0
+        self.last_boundary = -1
         self.speed_told = False
+        self.timed_from: tuple[float, int] | None = None
         self.model: BaseAlgorithm = make_learner(self.config)
         self.watch = FiniteWatch(self.model)
         self.layout = observation_layout(self.compiled, self.config.env.observation_blocks)
@@ -260,8 +260,7 @@ class TrainingRun:
             return
         is_new = self.model.num_timesteps == 0
         self._start_clocks()
-        self.started = self.clock
-        self.last_boundary = self.started_at = self.model.num_timesteps
+        self.last_boundary = self.model.num_timesteps
         if is_new:
             self.progress.next_evaluation = self.config.evaluation.every
             self.progress.next_checkpoint = self.config.checkpoints.every
@@ -383,10 +382,15 @@ class TrainingRun:
 
     def _tell_speed(self) -> None:
         """Say once, from what the first seconds took, how long the run will take on this machine."""
-        done, took = self.model.num_timesteps - self.started_at, time.monotonic() - self.started
-        if self.speed_told or took < SPEED_SECONDS or not done:
+        if self.timed_from is None:
+            # The first update is left out: it may have waited for compilers.
+            self.timed_from = time.monotonic(), self.model.num_timesteps
+            return
+        took = time.monotonic() - self.timed_from[0]
+        if self.speed_told or took < SPEED_SECONDS:
             return
         self.speed_told = True
+        done = self.model.num_timesteps - self.timed_from[1]
         left = self.config.total_timesteps - self.model.num_timesteps
         if left <= 0:
             return
