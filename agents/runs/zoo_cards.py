@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from agents.base import Agent, AgentRequest
 from agents.config.loading import parse_config
-from agents.evaluation.exact import agent_policy, exact_evaluation, exact_summary
+from agents.evaluation.exact import AgentPolicy, exact_evaluation, exact_summary
 from agents.learning.trained import load_agent
 from agents.registry import make_agent
 from agents.runs.folder import create_run_folder, read_about, read_config, read_result
@@ -110,8 +110,8 @@ def _summary(agent: Agent, instant_win: Any) -> dict[str, Any]:
 
 def _duel(agent: Agent, compiled: CompiledVariant) -> dict[str, float]:
     """Return exact shares of wins, draws counting half, seats alternated."""
-    policy = agent_policy(agent)
-    optimal = agent_policy(make_agent("optimal", compiled, instant_win="play_on"))
+    policy = AgentPolicy(agent)
+    optimal = AgentPolicy(make_agent("optimal", compiled, instant_win="play_on"))
     against = [
         solve_policies(compiled, policy, optimal).first_player_value,
         1.0 - solve_policies(compiled, optimal, policy).first_player_value,

