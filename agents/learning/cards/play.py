@@ -62,7 +62,7 @@ class CardPlay:
 
     @cached_property
     def _class_of_card(self) -> NDArray[np.int32]:
-        return np.array(self.compiled.card_class)  # writable, as all arrays of compiled loops are
+        return np.array(self.compiled.class_of_card)  # writable, as all arrays of compiled loops are
 
     @property
     def _tables(self) -> AfterstateTables:

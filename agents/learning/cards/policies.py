@@ -14,7 +14,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import nn
 
-from agents.base import TableAgent
+from agents.base import StateAgent
 from agents.learning.cards.dqn import QLearner
 from agents.learning.cards.learner import WeightAverage
 from agents.learning.cards.networks import CardNetwork, CardNetworkSettings
@@ -169,7 +169,7 @@ def saved_play(
     return CardPlay(compiled, outputs, float(np.exp(weights["averaged.log_scale"])), is_actor=True)
 
 
-class CardAgent(TableAgent):
+class CardAgent(StateAgent):
     """A trained card learner as an agent: an actor samples, values are greedy."""
 
     def __init__(
@@ -201,7 +201,7 @@ class CardAgent(TableAgent):
         return self.play.drawn_actions(batch, masks, self._generator.random(len(masks)))
 
     def act_on(self, batch: TurnBatch, action_masks: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Choose the best action of every state; see ``TableAgent.act_on``."""
+        """Choose the best action of every state; see ``StateAgent.act_on``."""
         return self.play.best_actions(batch, action_masks)
 
     def action_probabilities(

@@ -121,7 +121,7 @@ def afterstate_tables(compiled: CompiledVariant, instant_win: InstantWin = "play
 @lru_cache(maxsize=16)
 def _tables(compiled: CompiledVariant, instant_win: InstantWin) -> AfterstateTables:
     win_points = instant_win_points(compiled, instant_win)
-    cards = compiled.class_card
+    cards = compiled.card_of_class
     pair_of, keep_start, keep_list = _keep_lists(compiled.variant.is_locked)
     closable = np.zeros((len(cards), compiled.num_boxes), dtype=np.uint8)
     for row, card in enumerate(cards):
@@ -139,9 +139,9 @@ def _tables(compiled: CompiledVariant, instant_win: InstantWin) -> AfterstateTab
         "closable": closable,
         "open_mask": compiled.card_open[cards].astype(np.int32),
         "status": compiled.card_status[cards],
-        "class_of": np.where(compiled.card_index >= 0, compiled.card_class[compiled.card_index], -1).astype(
-            np.int32
-        ),
+        "class_of": np.where(
+            compiled.card_index >= 0, compiled.class_of_card[compiled.card_index], -1
+        ).astype(np.int32),
         # Boxes last: the loops go over the boxes of one throw.
         "points": np.ascontiguousarray(compiled.points.transpose(0, 2, 3, 1), dtype=np.float32),
         "next_status": np.ascontiguousarray(compiled.next_status.transpose(0, 2, 3, 1)),
@@ -165,7 +165,7 @@ def card_features(compiled: CompiledVariant) -> NDArray[np.float32]:
     Returns:
         (R, B + S) float32.
     """
-    cards = compiled.class_card[compiled.num_open[compiled.class_card] > 0]
+    cards = compiled.card_of_class[compiled.num_open[compiled.card_of_class] > 0]
     is_open = compiled.card_open[cards][:, None] >> np.arange(compiled.num_boxes) & 1
     status = compiled.card_status[cards][:, None] == np.arange(len(compiled.statuses))
     return np.concatenate([is_open, status], axis=1).astype(np.float32)

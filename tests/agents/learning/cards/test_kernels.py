@@ -37,7 +37,7 @@ def batch_of(compiled: CompiledVariant, tables: AfterstateTables, decisions: ker
     number = decisions.number.ravel().astype(np.int64)
     kept = decisions.kept.ravel().astype(np.int64)
     served = tables.is_served[number - 1, (kept == 0).astype(int)].astype(bool)
-    card = compiled.class_card[decisions.card.ravel()]
+    card = compiled.card_of_class[decisions.card.ravel()]
     return TurnBatch(card, decisions.throw.ravel(), number, served, kept)
 
 
@@ -50,13 +50,13 @@ def plain_values(
         card, throw = batch.card[state], int(batch.throw[state])
         if action < NUM_KEEP_ACTIONS:
             column = (batch.throw_number[state] - 1) * NUM_PARTIAL_KEEPS + KEEP_OF_MASK[throw, action]
-            values[state, action] = outputs[compiled.card_class[card], column]
+            values[state, action] = outputs[compiled.class_of_card[card], column]
         else:
             box, served = action - NUM_KEEP_ACTIONS, int(batch.served[state])
             after = compiled.next_card(card, box, served, throw)
             values[state, action] = compiled.points[compiled.card_status[card], box, served, throw]
             if compiled.num_open[after] > 0:
-                values[state, action] += outputs[compiled.card_class[after], CLOSED]
+                values[state, action] += outputs[compiled.class_of_card[after], CLOSED]
     return values
 
 
@@ -84,13 +84,13 @@ def test_actions_taken_are_legal_and_values_are_those_of_the_engines_tables(vari
             if action < NUM_KEEP_ACTIONS:
                 first = (int(batch.throw_number[state]) - 1) * NUM_PARTIAL_KEEPS
                 reached.add(
-                    (int(learner.compiled.card_class[card]), first + int(KEEP_OF_MASK[throw, action]))
+                    (int(learner.compiled.class_of_card[card]), first + int(KEEP_OF_MASK[throw, action]))
                 )
             else:
                 after = learner.compiled.next_card(
                     card, int(action) - NUM_KEEP_ACTIONS, int(batch.served[state]), throw
                 )
-                row = int(learner.compiled.card_class[after])
+                row = int(learner.compiled.class_of_card[after])
                 reached.add((min(row, learner.num_rows), CLOSED))
         assert (int(rows[state]), int(columns[state])) in reached
 
@@ -106,7 +106,7 @@ def test_best_action_in_the_loops_is_the_best_of_all_masks(variant: str) -> None
             learner.tables,
             outputs[:-1],
             closed,
-            learner.compiled.card_class[batch.card[state]],
+            learner.compiled.class_of_card[batch.card[state]],
             int(batch.throw[state]),
             int(batch.throw_number[state]),
             int(batch.kept[state]),
@@ -182,11 +182,11 @@ def index_table(learner: PPOLearner, batch: TurnBatch, masks: NDArray[np.bool_])
         card, throw = batch.card[state], int(batch.throw[state])
         if action < NUM_KEEP_ACTIONS:
             column = (batch.throw_number[state] - 1) * NUM_PARTIAL_KEEPS + KEEP_OF_MASK[throw, action]
-            index[state, action] = compiled.card_class[card] * NUM_OUTPUTS + column
+            index[state, action] = compiled.class_of_card[card] * NUM_OUTPUTS + column
         else:
             after = compiled.next_card(card, action - NUM_KEEP_ACTIONS, int(batch.served[state]), throw)
             if compiled.num_open[after] > 0:
-                index[state, action] = compiled.card_class[after] * NUM_OUTPUTS + CLOSED
+                index[state, action] = compiled.class_of_card[after] * NUM_OUTPUTS + CLOSED
     return torch.from_numpy(index)
 
 

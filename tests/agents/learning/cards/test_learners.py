@@ -100,7 +100,7 @@ def test_probabilities_are_those_of_allowed_actions() -> None:
     decisions = learner.decisions
     number, kept = decisions.number.ravel(), decisions.kept.ravel()
     states = TurnBatch(
-        learner.compiled.class_card[decisions.card.ravel()],
+        learner.compiled.card_of_class[decisions.card.ravel()],
         decisions.throw.ravel(),
         number,
         learner.compiled.is_served[number - 1, (kept == 0).astype(int)],
