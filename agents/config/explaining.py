@@ -88,7 +88,7 @@ def _allowed(schema: Mapping[str, Any]) -> str:
         return "null"
     if kind == "object":
         keys = ", ".join(schema.get("properties", {}))
-        return f"a section with {keys}" if len(schema.get("properties", {})) < 4 else "a section"
+        return f"a section with {keys}" if len(schema.get("properties", {})) < 5 else "a section"
     return "text" if kind == "string" else "another value"
 
 

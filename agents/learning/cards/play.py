@@ -143,7 +143,10 @@ class CardPlay:
         return found
 
     def exact_score(self, instant_win: InstantWin = "play_on") -> float:
-        """Return the exact mean score of always taking the best action, in milliseconds."""
+        """Return the exact mean score of always taking the best action, in a second.
+
+        Among equal actions it takes the keep of lowest index, ``best_actions`` that of the lowest id.
+        """
         tables = afterstate_tables(self.compiled, instant_win)
         # Greedy play is the same in any unit, so what counts in preferences is turned to points.
         values = self.outputs / np.float32(self.point_scale)

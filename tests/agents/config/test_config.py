@@ -104,7 +104,7 @@ def test_a_schedule_runs_from_start_to_end() -> None:
         ("policy: {net_arch: [8, x]}", 'x.yaml:8: policy.net_arch[1]: "x" is not allowed; allowed: a whol'),
         ("policy: {net_arch: []}", "x.yaml:8: policy.net_arch: [] is not allowed; allowed: a list of at le"),
         ("policy: {activation: rellu}", "allowed: one of relu, tanh, gelu, silu, elu; did you mean relu?"),
-        ("policy: 3", "policy: 3 is not allowed; allowed: a section with net_arch, activation, keeps_head"),
+        ("policy: 3", "allowed: a section with kind, net_arch, activation, keeps_head"),
         ("env: {observation_blocks: [dicee]}", "x.yaml:8: env.observation_blocks[0]: \"dicee\" is not al"),
         ("env: {observation_blocks: [dice, dice]}", "allowed: each block at most once"),
         ("env: {instant_win: maybe}", "allowed: one of perfect, play_on or a number"),
@@ -161,10 +161,10 @@ def test_what_is_missing_is_named() -> None:
         "x.yaml: total_timesteps: is missing; allowed: a whole number from 1 to 1000000000000",
     ]
     assert the_problem("algorithm: {}\ntotal_timesteps: 9") == (
-        "x.yaml:1: algorithm.name: is missing; allowed: ppo, dqn"
+        "x.yaml:1: algorithm.name: is missing; allowed: ppo, dqn, tabular"
     )
     assert the_problem("algorithm: {name: pp}\ntotal_timesteps: 9") == (
-        'x.yaml:1: algorithm.name: "pp" is not allowed; allowed: one of ppo, dqn; did you mean ppo?'
+        'x.yaml:1: algorithm.name: "pp" is not allowed; allowed: one of ppo, dqn, tabular; did you mean ppo?'
     )
 
 
