@@ -415,7 +415,7 @@ def training(effort: Effort) -> Section:
     section.add(stock, value, "steps/s")
     value = training_rate(MaskableDQN("MlpPolicy", GeneralaVecEnv(64), **settings), steps, effort.tries)
     section.add("MaskableDQN, 64 envs, 64x64, batch 1024", value, "steps/s", stock)
-    for config in ("ppo.yaml", "dqn.yaml"):
+    for config in ("ppo.yaml", "dqn.yaml", "ppo-observation.yaml", "dqn-observation.yaml"):
         value = training_rate(learner_of(config), 32_768, effort.tries)
         section.add(f"as in configs/{config}", value, "steps/s")
     return section
@@ -433,7 +433,7 @@ def load(effort: Effort) -> Section:
     """Training beside other busy processes, one for each core: the default must not collapse."""
     section = Section()
     torch.set_num_threads(1)
-    model, wall = learner_of("ppo.yaml"), time.perf_counter
+    model, wall = learner_of("ppo-observation.yaml"), time.perf_counter
     alone = "PPO alone, 1 thread (the default)"
     section.add(alone, training_rate(model, 32_768, effort.tries, wall), "steps/s")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]

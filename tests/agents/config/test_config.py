@@ -45,7 +45,7 @@ def the_problem(text: str, *overrides: str) -> str:
     return only
 
 
-@pytest.mark.parametrize("name", ["ppo.yaml", "dqn.yaml", "smoke"])
+@pytest.mark.parametrize("name", [path.name for path in sorted(CONFIG_FOLDER.glob("*.yaml"))])
 def test_the_configs_that_come_with_the_project_are_valid_for_us_and_for_editors(name: str) -> None:
     resolved = load_config(name)
     schema = config_schema()
