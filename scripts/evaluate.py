@@ -198,8 +198,13 @@ def _print_details(result: dict[str, Any], console: Console) -> None:
         locked = " ".join(map(str, blunder["locked"]))
         table.add_row(
             " ".join(map(str, blunder["dice"])) + (f" (locked {locked})" if locked else ""),
-            str(blunder["throw"]),
-            _open_boxes(blunder["open_boxes"], list(result["points_by_box"])),
+            str(blunder["throw"]) + (" served" if blunder["served"] else ""),
+            "; ".join(
+                [
+                    _open_boxes(blunder["open_boxes"], list(result["points_by_box"])),
+                    *blunder["remembered"],
+                ]
+            ),
             blunder["action"],
             blunder["best_action"],
             f"{blunder['regret']:.3f}",
@@ -253,10 +258,10 @@ def _evaluate_exactly(
 
 
 def _write_report(agent: Agent, arguments: argparse.Namespace, rules: RunRules) -> ExactEvaluation:
-    from agents.evaluation.report import REPORT_BLUNDERS, render_report
+    from agents.evaluation.report import MOST_BLUNDERS, render_report
     from generala_env.files import write_text
 
-    evaluation = _evaluate_exactly(agent, arguments, rules, max(REPORT_BLUNDERS, arguments.blunders))
+    evaluation = _evaluate_exactly(agent, arguments, rules, max(MOST_BLUNDERS, arguments.blunders))
     page = render_report(
         agent,
         evaluation,

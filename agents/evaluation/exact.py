@@ -139,7 +139,12 @@ def exact_summary(
 
 
 def blunder_summary(evaluation: ExactEvaluation, blunder: Blunder) -> dict[str, Any]:
-    """Return a blunder as JSON types: the position, what was done, what was right, the cost."""
+    """Return a blunder as JSON types: the position, what was done, what was right, the cost.
+
+    A blunder is one decision; ``regret`` is lost each time it is met so, ``cost`` in an average game. All
+    that tells decisions apart is in it: dice, throw, served or not, locked dice, open boxes, and what the
+    rules remember of closed ones.
+    """
     compiled = evaluation.compiled
     boxes = compiled.variant.boxes
     opened = int(compiled.card_open[blunder.card])
@@ -150,6 +155,7 @@ def blunder_summary(evaluation: ExactEvaluation, blunder: Blunder) -> dict[str, 
         "served": blunder.served,
         "locked": list(KEEPS[blunder.kept]),
         "open_boxes": [box.value for i, box in enumerate(boxes) if opened >> i & 1],
+        "remembered": list(compiled.card(blunder.card).remembered()),
         "action": action_text(blunder.action, dice, boxes),
         "best_action": action_text(blunder.best_action, dice, boxes),
         "regret": blunder.regret,

@@ -19,6 +19,7 @@ from agents.evaluation.traces import GameTrace, trace_game
 from generala_env import __version__
 from generala_env.envs.board import close_text, keep_text
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.card import BoxStatus
 from generala_env.rules.compiled import CompiledVariant, instant_win_that_pays
 from generala_env.rules.dice import KEEP_OF_MASK, KEEPS, THROWS
 from generala_env.rules.names import DiceSkin, Language, box_name, face_label, word
@@ -30,10 +31,7 @@ BAND: Final = 5
 """Width of the bands of the score distribution, in points."""
 
 MOST_BLUNDERS, MOST_GRAVEST = 18, 6
-"""How many mistakes are shown."""
-
-REPORT_BLUNDERS: Final = 400
-"""How many blunders an evaluation should list for a report, which draws those alike together."""
+"""How many mistakes are shown: the first of an evaluation's."""
 
 CHART_WIDTH, CHART_HEIGHT = 800.0, 260.0
 
@@ -88,6 +86,9 @@ class _Wording:
 
     def box(self, index: int) -> str:
         return box_name(self.compiled.variant.boxes[index], self.language, self.skin)
+
+    def fate(self, fate: BoxStatus) -> str:
+        return self.say("scored" if fate is BoxStatus.SCORED else "struck_share")
 
     def faces(self, throw: int) -> tuple[_Die, ...]:
         return tuple(_Die(face, False) for face in THROWS[throw])
@@ -240,39 +241,28 @@ def _boxes(evaluation: ExactEvaluation, optimal: ExactEvaluation, wording: _Word
     ]
 
 
-def _blunders(evaluation: ExactEvaluation, wording: _Wording, *, most: int) -> list[dict[str, Any]]:
-    """Return the costliest mistakes; closings that differ only in the dice are one mistake."""
-    groups: dict[Any, list[Blunder]] = {}
-    for blunder in evaluation.blunders:
-        where = (blunder.card, blunder.throw, blunder.served)
-        words = [wording.move(*where, action).text for action in (blunder.action, blunder.best_action)]
-        is_closing = min(blunder.action, blunder.best_action) >= NUM_KEEP_ACTIONS
-        dice = None if is_closing else (blunder.throw, blunder.kept)
-        opened = int(evaluation.compiled.card_open[blunder.card])
-        groups.setdefault((opened, blunder.throw_number, blunder.served, *words, dice), []).append(blunder)
-    ranked = sorted(groups.values(), key=lambda group: -sum(blunder.cost for blunder in group))
-    return [_blunder(evaluation.compiled, group, wording) for group in ranked[:most]]
-
-
-def _blunder(compiled: CompiledVariant, group: list[Blunder], wording: _Wording) -> dict[str, Any]:
-    """Return what is shown of a mistake: the position where it costs most, and the sums."""
-    blunder = max(group, key=lambda one: one.cost)
-    opened = int(compiled.card_open[blunder.card])
-    frequency = sum(one.frequency for one in group)
-    cost = sum(one.cost for one in group)
-    throws = len({one.throw for one in group}) - 1
+def _blunder(compiled: CompiledVariant, blunder: Blunder, wording: _Wording) -> dict[str, Any]:
+    """Return what is shown of a mistake: the same figures as in ``blunder_summary``, in words."""
+    card = compiled.card(blunder.card)
+    remembered = [
+        wording.say("box_fate", box=box_name(box, wording.language, wording.skin), fate=wording.fate(fate))
+        for box, fate in card.fates().items()
+    ]
+    if card.is_bonus_taken:
+        remembered.append(wording.say("bonus_taken"))
+    frequency = blunder.frequency
     return {
         "dice": wording.faces(blunder.throw),
         "throw": f"{word('throw', wording.language)} {blunder.throw_number}",
         "served": blunder.served,
-        "more": wording.say("more_throws", throws=str(throws)) if throws else "",
+        "remembered": remembered,
         "locked": [face_label(face, wording.skin) for face in KEEPS[blunder.kept]],
-        "open": [wording.box(box) for box in range(compiled.num_boxes) if opened >> box & 1],
+        "open": [wording.box(box) for box in card.open_boxes()],
         "did": wording.move(blunder.card, blunder.throw, blunder.served, blunder.action),
         "right": wording.move(blunder.card, blunder.throw, blunder.served, blunder.best_action),
-        "loses": wording.say("loses", points=wording.number(cost / frequency)),
+        "loses": wording.say("loses", points=wording.number(blunder.regret)),
         "happens": wording.say("happens", games=wording.number(1 / frequency, 0 if frequency < 0.1 else 1)),
-        "costs": wording.say("costs", points=wording.number(cost, 4)),
+        "costs": wording.say("costs", points=wording.number(blunder.cost, 4)),
     }
 
 
@@ -381,8 +371,8 @@ def render_report(
         heat_map=_heat_map(evaluation, wording),
         rounds=range(1, compiled.num_boxes + 1),
         boxes=_boxes(evaluation, optimal, wording),
-        blunders=_blunders(evaluation, wording, most=MOST_BLUNDERS),
-        gravest=[_blunder(compiled, [blunder], wording) for blunder in evaluation.gravest[:MOST_GRAVEST]],
+        blunders=[_blunder(compiled, one, wording) for one in evaluation.blunders[:MOST_BLUNDERS]],
+        gravest=[_blunder(compiled, one, wording) for one in evaluation.gravest[:MOST_GRAVEST]],
         game=_sample_game(trace, wording),
         sample_note=wording.say("sample_note", seed=str(seed)),
         pips=PIPS,

@@ -106,7 +106,9 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
     "loses": ("pierde {points}", "perde {points}", "loses {points}"),
     "happens": ("1 vez cada {games} partidas", "1 vez a cada {games} partidas", "once in {games} games"),
     "costs": ("{points} por partida", "{points} por partida", "{points} a game"),
-    "more_throws": ("y {throws} tiros más", "e mais {throws} lançamentos", "and {throws} more throws"),
+    "box_fate": ("{box}: {fate}", "{box}: {fate}", "{box}: {fate}"),
+    "scored": ("anotado", "marcada", "scored"),
+    "bonus_taken": ("bonificación cobrada", "bônus recebido", "bonus taken"),
     "no_mistakes": (
         "Ninguno: cada jugada es óptima.",
         "Nenhum: cada jogada é ótima.",

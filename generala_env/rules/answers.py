@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.actions import action_text
 from generala_env.rules.compiled import CompiledVariant, TurnBatch
-from generala_env.rules.dice import KEEPS, NUM_DICE, THROWS
+from generala_env.rules.dice import KEEPS, THROWS
 from generala_env.rules.game import IllegalActionError
 
 ROUNDING: Final = 1e-6
@@ -42,6 +42,7 @@ def decision_text(compiled: CompiledVariant, batch: TurnBatch, row: int) -> str:
         f"dice {' '.join(map(str, THROWS[int(batch.throw[row])]))}",
         f"throw {int(batch.throw_number[row])}",
         f"open {' '.join(boxes) or 'none'}",
+        *compiled.card(int(batch.card[row])).remembered(),
     ]
     kept = KEEPS[int(batch.kept[row])]
     if compiled.variant.is_locked and kept:
@@ -49,14 +50,11 @@ def decision_text(compiled: CompiledVariant, batch: TurnBatch, row: int) -> str:
     return ", ".join(parts)
 
 
-def action_text(compiled: CompiledVariant, throw: int, action: int) -> str:
-    """Return an action with its id in words, also one that does not exist."""
+def _named(compiled: CompiledVariant, throw: int, action: int) -> str:
+    """Return an action with its id and in words, also one that does not exist."""
     if not 0 <= action < compiled.num_actions:
         return f"{action} (there is none of that number; they go to {compiled.num_actions - 1})"
-    if action >= NUM_KEEP_ACTIONS:
-        return f"{action} (close {compiled.variant.boxes[action - NUM_KEEP_ACTIONS].value})"
-    dice = [str(THROWS[throw][position]) for position in range(NUM_DICE) if action >> position & 1]
-    return f"{action} (keep {' '.join(dice) or 'nothing'})"
+    return f"{action} ({action_text(action, THROWS[throw], compiled.variant.boxes)})"
 
 
 def _refusal(
@@ -68,7 +66,7 @@ def _refusal(
     action: int,
 ) -> AnswerError:
     return AnswerError(
-        f"{name_of(agent)}: action {action_text(compiled, int(batch.throw[row]), action)} is not legal in "
+        f"{name_of(agent)}: action {_named(compiled, int(batch.throw[row]), action)} is not legal in "
         f"{decision_text(compiled, batch, row)}; legal: {np.flatnonzero(masks[row]).tolist()}"
     )
 

@@ -71,6 +71,16 @@ class Card:
         """Return the indices of the open boxes in card order."""
         return tuple(box for box in range(self.open_mask.bit_length()) if self.is_open(box))
 
+    def fates(self) -> dict[Box, BoxStatus]:
+        """Return how the closed boxes ended of which the rules remember it: scored or struck."""
+        known = {Box.GENERALA: self.generala, Box.DOBLE_GENERALA: self.doble}
+        return {box: fate for box, fate in known.items() if fate is not BoxStatus.OPEN}
+
+    def remembered(self) -> tuple[str, ...]:
+        """Return in words what tells this card from others with the same open boxes."""
+        fates = tuple(f"{box} {fate.name.lower()}" for box, fate in self.fates().items())
+        return (*fates, "bonus taken") if self.is_bonus_taken else fates
+
 
 class Closing(NamedTuple):
     """What closing a box does.

@@ -180,12 +180,7 @@ def position_text(compiled: CompiledVariant, state: GameState) -> str:
     for name, seat in (("me", state.current_player), ("other", 1 - state.current_player)):
         player = state.players[seat]
         opened = " ".join(boxes[box] for box in player.card.open_boxes()) or "none"
-        phrases = [str(player.score), f"open {opened}"]
-        for box, fate in ((Box.GENERALA, player.card.generala), (Box.DOBLE_GENERALA, player.card.doble)):
-            if fate is not BoxStatus.OPEN:
-                phrases.append(f"{box} {fate.name.lower()}")
-        if player.card.is_bonus_taken:
-            phrases.append("bonus taken")
+        phrases = [str(player.score), f"open {opened}", *player.card.remembered()]
         parts.append(f"{name}: {', '.join(phrases)}")
     if state.turn.dice:
         parts.append(f"dice {''.join(map(str, state.turn.dice))}")

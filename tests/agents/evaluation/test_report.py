@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from agents.base import Agent
-from agents.evaluation.exact import exact_evaluation
+from agents.evaluation.exact import exact_evaluation, exact_summary
 from agents.evaluation.figures import exact_figures
-from agents.evaluation.report import REPORT_BLUNDERS, render_report
+from agents.evaluation.report import MOST_BLUNDERS, MOST_GRAVEST, render_report
 from agents.evaluation.report_text import texts
 from agents.evaluation.traces import trace_game
 from agents.registry import make_agent
@@ -35,7 +35,7 @@ def evaluated(name: str = "turn_greedy") -> tuple[Agent, ExactEvaluation]:
     # Few boxes, so that evaluating takes no time, yet enough to make mistakes on.
     variant = get_variant({"base": "doble", "boxes": "ones sixes escalera poker generala doble_generala"})
     agent = make_agent(name, variant)
-    return agent, exact_evaluation(agent, num_blunders=REPORT_BLUNDERS)
+    return agent, exact_evaluation(agent, num_blunders=MOST_BLUNDERS)
 
 
 def page(language: str = "en", name: str = "turn_greedy", **options: str) -> str:
@@ -125,12 +125,42 @@ def test_optimal_play_has_no_mistakes_to_show() -> None:
     assert parsed(text).ids == ["distribution", "regret", "heat-map", "boxes", "blunders", "game"]
 
 
-def test_mistakes_that_differ_in_the_dice_alone_are_shown_once() -> None:
-    _, evaluation = evaluated()
-    section = page().split('<section id="blunders">')[1].split("</section>")[0]
-    shown = section.count("<li>")
-    assert 0 < shown < len(evaluation.blunders)
-    assert "more throws" in section
+def entries(text: str, section: str) -> list[str]:
+    """Return the entries of a list of mistakes, as they are read: without what only draws them."""
+    found = text.split(f'<section id="{section}">')[1].split("</section>")[0]
+    return [entry.split("</li>")[0] for entry in found.split("<li>")[1:]]
+
+
+@pytest.mark.parametrize("variant", ["ruibal", "clasica", "doble_al_as"])
+def test_page_and_json_list_the_same_mistakes_with_the_same_cost(variant: str) -> None:
+    agent = make_agent("turn_greedy", variant)
+    evaluation = exact_evaluation(agent)
+    summary = exact_summary(agent.name, evaluation)
+    text = html.unescape(render_report(agent, evaluation))
+    for section, shown in (("blunders", MOST_BLUNDERS), ("gravest", MOST_GRAVEST)):
+        listed = summary[section][:shown]
+        read = entries(text, section)
+        assert len(read) == len(listed)
+        for entry, blunder in zip(read, listed, strict=True):
+            assert f"{blunder['cost']:.4f} a game" in entry
+            assert f"loses {blunder['regret']:.2f}" in entry
+            assert blunder["cost"] == pytest.approx(blunder["regret"] * blunder["frequency"])
+
+
+@pytest.mark.parametrize("variant", ["ruibal", "doble", "doble_al_as"])
+def test_no_two_mistakes_look_alike(variant: str) -> None:
+    agent = make_agent("tips", variant)
+    evaluation = exact_evaluation(agent, num_blunders=3_000)
+    places = ("dice", "throw", "served", "locked", "open_boxes", "remembered")
+    listed = [
+        tuple(str(blunder[key]) for key in places)
+        for blunder in exact_summary("tips", evaluation, num_blunders=3_000)["blunders"]
+    ]
+    assert len(set(listed)) == len(listed) == 3_000
+    # Without what the rules remember of closed boxes, some would.
+    assert len({entry[:-1] for entry in listed}) < len(listed)
+    shown = entries(render_report(agent, evaluation), "blunders")
+    assert len(set(shown)) == len(shown)
 
 
 @pytest.mark.parametrize("win", [-300, 0, 12.5, 100_000])
