@@ -35,7 +35,7 @@ EXIT_FAILED = 1
 EPILOG = """\
 examples:
   python scripts/train.py --config ppo.yaml
-  python scripts/train.py --config ppo.yaml --set algorithm.gae_lambda=0.5 --seed 1
+  python scripts/train.py --config ppo.yaml --set algorithm.clip_range=0.1 --seed 1
   python scripts/train.py --config ppo.yaml --variant doble --set generala_points=60
   python scripts/train.py --resume runs/ppo-ruibal-seed0
 

@@ -169,6 +169,8 @@ class TrainingRun:
         self.last_boundary = -1
         self.speed_told = False
         self.timed_from: tuple[float, int] | None = None
+        self.curves: Curves | None = None
+        self.bar: tqdm[Any] = tqdm(disable=True)
         self.model: BaseAlgorithm = make_learner(self.config)
         self.watch = FiniteWatch(self.model)
         self.layout = observation_layout(self.compiled, self.config.env.observation_blocks)
@@ -276,10 +278,10 @@ class TrainingRun:
         )
         try:
             with self._full_disk_told():
-                self.writer = Curves(events_folder(self.folder), self.model.num_timesteps)
+                self.curves = Curves(events_folder(self.folder), self.model.num_timesteps)
                 if is_new:
-                    self.writer.write_hyperparameters(self.config)
-                self.model.set_logger(Logger(str(self.folder), [self.writer]))
+                    self.curves.write_hyperparameters(self.config)
+                self.model.set_logger(Logger(str(self.folder), [self.curves]))
                 with self._signals():
                     self.model.learn(
                         remaining,
@@ -294,8 +296,9 @@ class TrainingRun:
         finally:
             self.bar.close()
             self.watch.close()
-            with contextlib.suppress(OSError, AttributeError), _quiet_about_full_disks():
-                self.writer.close()
+            with contextlib.suppress(OSError), _quiet_about_full_disks():
+                if self.curves is not None:
+                    self.curves.close()
 
     def _last_checkpoint(self) -> str:
         files = checkpoint_files(self.folder)
@@ -427,16 +430,18 @@ class TrainingRun:
         progress.evaluation_seconds += took
         progress.last_evaluation_seconds = took
         now = self.model.num_timesteps
+        assert self.curves is not None  # the loop that evaluates has opened them
+        curves = self.curves.writer
         scalars = dict(judgement.scalars)
         policy: Any = self.model.policy
         if isinstance(policy, CardPolicy):
             errors = policy.critic_play().value_errors(self.config.env.instant_win)
             scalars |= {f"critic/{name}": value for name, value in errors.items()}
         for tag, value in scalars.items():
-            self.writer.writer.add_scalar(tag, value, now)
+            curves.add_scalar(tag, value, now)
         for tag, figure in judgement.draw_figures().items():
-            self.writer.writer.add_figure(tag, figure, now)
-        self.writer.writer.flush()
+            curves.add_figure(tag, figure, now)
+        curves.flush()
         self._tell_in_a_log(judgement)
         row = {"num_timesteps": now, **self._spent(), **judgement.summary()}
         with (self.folder / PROGRESS_FILE).open("a", encoding="utf-8") as file:
