@@ -5,6 +5,9 @@ Importing registers ``generala_env/Generala-v0`` and ``generala_env/GeneralaDuel
 more is the PettingZoo module ``generala_env.table_v0``. Start with ``rules``, then ``envs`` or ``solver``.
 """
 
+from importlib import import_module
+from typing import Any
+
 from gymnasium.envs.registration import register
 
 from generala_env.rules import PRESETS, Variant, VariantError, get_variant
@@ -23,3 +26,10 @@ register(
     entry_point="generala_env.envs.duel:GeneralaDuelEnv",
     vector_entry_point="generala_env.envs.duel_vector:GeneralaDuelVectorEnv",
 )
+
+
+def __getattr__(name: str) -> Any:
+    # PettingZoo takes a second to import, and only the table needs it.
+    if name == "table_v0":
+        return import_module("generala_env.table_v0")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

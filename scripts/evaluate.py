@@ -37,7 +37,7 @@ from agents.evaluation.sampled import (
 )
 from agents.registry import agent_names, make_agent
 from agents.runs.folder import RunRules
-from agents.runs.rules import rules_to_play
+from agents.runs.rules import rules_of_each
 from generala_env.rules.names import instant_win_text
 from generala_env.solver.evaluation import DEFAULT_BLUNDERS, ExactEvaluation
 
@@ -109,6 +109,14 @@ def _title(result: dict[str, Any]) -> str:
     return f"{result['variant']}, a served Generala that wins {treatment}"
 
 
+def _titles(results: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the results by the game they are of: a table each."""
+    games: dict[str, list[dict[str, Any]]] = {}
+    for result in results:
+        games.setdefault(f"{_title(result)} ({result['fingerprint']})", []).append(result)
+    return {_title(game[0]) if len(games) == 1 else title: game for title, game in games.items()}
+
+
 def _add_columns(table: Table, *columns: str) -> None:
     for column in columns:
         table.add_column(column, justify="right")
@@ -118,10 +126,10 @@ def _with_interval(mean: float, interval: Sequence[float]) -> str:
     return f"{mean:.3f} ± {(interval[1] - interval[0]) / 2:.3f}"
 
 
-def _print_sampled(results: Sequence[dict[str, Any]], console: Console) -> None:
+def _print_sampled(title: str, results: Sequence[dict[str, Any]], console: Console) -> None:
     first = results[0]
     table = Table(
-        title=_title(first),
+        title=title,
         caption=f"{first['num_games']:,} games with the same dice, 95 % intervals; optimum "
         f"{first['optimal_score']:.3f}. The score is the mean without the luck of the dice, "
         "the plain mean is with it.",
@@ -137,17 +145,17 @@ def _print_sampled(results: Sequence[dict[str, Any]], console: Console) -> None:
         )
     console.print(table)
     for result in results[1:]:
-        paired = result["difference_to_first"]
+        paired = result.get("difference_to_first")
+        if paired is None:
+            continue
         console.print(
             f"{result['agent']} less {first['agent']}, game by game, without their luck: "
             f"{_with_interval(paired['mean'], paired['ci95'])} points"
         )
 
 
-def _print_exact(results: Sequence[dict[str, Any]], console: Console) -> None:
-    table = Table(
-        title=_title(results[0]), caption=f"exact values; optimum {results[0]['optimal_score']:.6f}"
-    )
+def _print_exact(title: str, results: Sequence[dict[str, Any]], console: Console) -> None:
+    table = Table(title=title, caption=f"exact values; optimum {results[0]['optimal_score']:.6f}")
     table.add_column("agent", overflow="fold", min_width=11)
     _add_columns(table, "score", "st. dev.", "of optimum", "lost")
     for result in results:
@@ -213,15 +221,17 @@ def _print_details(result: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
-def _sample(made: Sequence[Agent], arguments: argparse.Namespace, rules: RunRules) -> list[dict[str, Any]]:
+def _sample(
+    made: Sequence[Agent], arguments: argparse.Namespace, rules: Sequence[RunRules]
+) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     first: SampledGames | None = None
-    for agent in made:
+    for agent, own in zip(made, rules, strict=True):
         games = play_games(
             agent,
             arguments.games,
             seed=arguments.seed,
-            instant_win=rules.instant_win,
+            instant_win=own.instant_win,
             deterministic=not arguments.stochastic,
             progress=sys.stderr.isatty(),
         )
@@ -229,12 +239,16 @@ def _sample(made: Sequence[Agent], arguments: argparse.Namespace, rules: RunRule
             agent,
             games,
             seed=arguments.seed,
-            instant_win=rules.instant_win,
+            instant_win=own.instant_win,
             deterministic=not arguments.stochastic,
         )
         if first is None:
             first = games
-        else:
+        elif (
+            own.variant.fingerprint == rules[0].variant.fingerprint
+            and own.instant_win == rules[0].instant_win
+        ):
+            # Games of other rules met other dice: there is nothing to pair.
             paired = paired_difference(games.adjusted_scores, first.adjusted_scores)
             result["difference_to_first"] = {
                 "mean": paired.mean,
@@ -278,19 +292,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
     arguments = build_parser().parse_args(argv)
     _check(arguments)
-    rules = rules_to_play(arguments.agents, arguments.variant, arguments.overrides, arguments.instant_win)
+    rules = rules_of_each(arguments.agents, arguments.variant, arguments.overrides, arguments.instant_win)
     # All are made before the first plays, so that a mistake in the last costs no time.
     made = [
-        make_agent(spec, rules.variant, instant_win=rules.instant_win, seed=arguments.seed)
-        for spec in arguments.agents
+        make_agent(spec, own.variant, instant_win=own.instant_win, seed=arguments.seed)
+        for spec, own in zip(arguments.agents, rules, strict=True)
     ]
     is_exact = arguments.exact or arguments.report is not None
     if is_exact:
         evaluations = [
-            _write_report(agent, arguments, rules)
+            _write_report(agent, arguments, own)
             if arguments.report is not None
-            else _evaluate_exactly(agent, arguments, rules, arguments.blunders)
-            for agent in made
+            else _evaluate_exactly(agent, arguments, own, arguments.blunders)
+            for agent, own in zip(made, rules, strict=True)
         ]
         results = [
             exact_summary(
@@ -307,7 +321,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         print_json(results[0] if len(results) == 1 else {"agents": results})
         return
     console = Console()
-    (_print_exact if is_exact else _print_sampled)(results, console)
+    for title, game in _titles(results).items():
+        (_print_exact if is_exact else _print_sampled)(title, game, console)
     if is_exact and len(results) == 1:
         _print_details(results[0], console)
     if arguments.report is not None:

@@ -101,6 +101,18 @@ def test_an_agent_of_other_rules_is_refused(capsys: pytest.CaptureFixture[str], 
     assert get_variant({"base": "ruibal", "boxes": "ones sixes poker"}).fingerprint in told
 
 
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+def test_agents_of_several_rules_keep_to_their_own(
+    capsys: pytest.CaptureFixture[str], exact: list[str]
+) -> None:
+    names = ["zoo/clasica_obligada-dqn", "zoo/doble_obligada-dqn", "turn_greedy"]
+    rows = run_json(capsys, "--agent", *names, "--games", "50", *exact)["agents"]
+    assert [row["variant"] for row in rows] == ["clasica_obligada", "doble_obligada", "clasica_obligada"]
+    assert all(row["optimality"] > 0.99 for row in rows if exact)
+    if not exact:
+        assert ["difference_to_first" in row for row in rows] == [False, False, True]
+
+
 def test_a_run_without_a_model_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, run_folder: Path
 ) -> None:
