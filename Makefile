@@ -47,7 +47,7 @@ test-slow: $(STAMP) ## the tests that take minutes
 	$(PYTEST) -m slow --timeout 1800
 
 docs: $(STAMP) ## write into the pages what they take from the code, and build the site into site/
-	$(VENV)/bin/cog --verbosity 1 -I docs -p "import from_code" -r docs/*.md
+	$(VENV)/bin/cog --verbosity 1 -I docs -p "import from_code" -r README.md docs/*.md
 	$(PY) -m mkdocs build --clean --quiet
 
 benchmark: $(STAMP) ## measure the speed of environments and solvers

@@ -12,6 +12,7 @@ from typing import Any
 
 import griffe
 
+from agents.zoo.entries import overview_as_markdown
 from generala_env.envs.observation import BLOCKS, observation_layout
 from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.table_observation import TABLE_BLOCKS, table_layout
@@ -51,6 +52,11 @@ def arguments() -> str:
         ("argument", "default", "meaning"),
         [(f"`{name}`", f"`{defaults[name].default!r}`", text) for name, text in described.items()],
     )
+
+
+def zoo() -> str:
+    """Return a table of the agents that ship."""
+    return overview_as_markdown()
 
 
 def _sizes(sizes: Iterable[int]) -> str:

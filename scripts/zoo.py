@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from agents.cli import print_json, run_command
-from agents.zoo.entries import PREFIX, read_card, zoo_names
+from agents.cli import add_json_argument, print_json, run_command
+from agents.zoo.entries import COLUMNS, PREFIX, overview, overview_as_markdown, read_card, zoo_names
 
 EPILOG = """\
 examples:
@@ -22,10 +22,9 @@ examples:
   python scripts/zoo.py build ruibal-ppo runs/ppo-long-ruibal-seed*
   python scripts/zoo.py rebuild ruibal-ppo
 """
-COLUMNS = ("agent", "exact score", "of optimum", "worst seed", "seeds", "minutes")
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -47,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
             "from seconds (obligada) over minutes (ruibal) to an hour (doble_fija)",
         )
     for command in (listing, checking, building, again):
-        command.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_json_argument(command)
     return parser
 
 
@@ -55,32 +54,17 @@ def _full(name: str) -> str:
     return name if name.startswith(PREFIX) else f"{PREFIX}{name}"
 
 
-def _row(card: dict[str, Any]) -> tuple[str, ...]:
-    scores = card["scores_by_seed"].values()
-    return (
-        card["name"],
-        f"{card['mean_score']:.3f}",
-        f"{card['optimality']:.2%}",
-        f"{min(scores) / card['optimal_score']:.2%}",
-        str(len(scores)),
-        f"{card['minutes']:.1f}",
-    )
-
-
 def _list(arguments: argparse.Namespace) -> None:
-    cards = [read_card(name) for name in zoo_names()]
     if arguments.json:
-        print_json({"agents": cards})
+        print_json({"agents": [read_card(name) for name in zoo_names()]})
         return
-    rows = [_row(card) for card in cards]
     if arguments.markdown:
-        for line in (COLUMNS, ("---",) * len(COLUMNS), *((f"`{row[0]}`", *row[1:]) for row in rows)):
-            print(f"| {' | '.join(line)} |")
+        print(overview_as_markdown(), end="")
         return
     table = Table()
     for column in COLUMNS:
         table.add_column(column, justify="left" if column == COLUMNS[0] else "right")
-    for row in rows:
+    for row in overview():
         table.add_row(*row)
     Console().print(table)
 
@@ -124,7 +108,7 @@ def _print_card(card: dict[str, Any], arguments: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     {"list": _list, "check": _check, "build": _build, "rebuild": _rebuild}[arguments.command](arguments)
 
 

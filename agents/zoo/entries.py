@@ -84,3 +84,35 @@ def agent_path(name: str, folder: Path = ZOO_FOLDER) -> Path:
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, as hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+COLUMNS: Final = ("agent", "exact score", "of optimum", "worst seed", "seeds", "minutes")
+
+
+def overview(folder: Path = ZOO_FOLDER) -> list[tuple[str, ...]]:
+    """Return a row of text for each agent, with the entries of ``COLUMNS``.
+
+    Raises:
+        ZooError: A card is broken.
+    """
+    rows: list[tuple[str, ...]] = []
+    for name in zoo_names(folder):
+        card = read_card(name, folder)
+        scores = card["scores_by_seed"].values()
+        rows.append(
+            (
+                card["name"],
+                f"{card['mean_score']:.3f}",
+                f"{card['optimality']:.2%}",
+                f"{min(scores) / card['optimal_score']:.2%}",
+                str(len(scores)),
+                f"{card['minutes']:.1f}",
+            )
+        )
+    return rows
+
+
+def overview_as_markdown(folder: Path = ZOO_FOLDER) -> str:
+    """Return ``overview`` as a table in Markdown."""
+    rows = [(f"`{name}`", *rest) for name, *rest in overview(folder)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (COLUMNS, ("---",) * len(COLUMNS), *rows))

@@ -11,7 +11,7 @@ from PIL import Image
 
 from agents.cli import run_command
 from scripts.compare import main
-from tests.agents.runs.test_comparison import write_run
+from tests.agents.written_runs import write_run
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from generala_env.rules.variants import get_variant
 from generala_env.solver.evaluation import action_regrets
 from generala_env.solver.solo import solve_solo
 from scripts.plot import main
-from tests.agents.evaluation.test_figures import assert_all_inside
-from tests.agents.runs.test_comparison import write_run
+from tests.agents.evaluation.drawn import assert_all_inside
+from tests.agents.written_runs import write_run
 
 SMALL = ["--set", "boxes=[ones, escalera, generala]"]
 SCALE = {

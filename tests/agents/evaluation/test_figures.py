@@ -18,17 +18,9 @@ from agents.evaluation.figures import (
     learning_curves_figure,
     save_figure,
 )
+from tests.agents.evaluation.drawn import assert_all_inside
 
 LONG = "a method whose name goes on, learning_rate.start=0.001, ent_coef=0.03, net_arch=[256, 256]"
-
-
-def assert_all_inside(figure: Figure) -> None:
-    figure.draw_without_rendering()  # lays it out
-    drawn = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert min(drawn.x0, drawn.y0) >= 0
-    assert drawn.x1 <= width
-    assert drawn.y1 <= height
 
 
 def line(*heights: float, spread: float = 0.0) -> Line:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from agents.base import AgentRequest
-from agents.config.model import RunConfig
 from agents.evaluation.exact import exact_evaluation
 from agents.learning.cards.algorithms import CardAlgorithm, CardDQN, CardPPO, CardTable
 from agents.learning.cards.play import CardPlay
@@ -26,6 +25,7 @@ from agents.saving.agent_files import weights_hash
 from generala_env.rules.compiled import InstantWin, compile_variant
 from generala_env.rules.variants import PRESETS
 from generala_env.solver.solo import solve_solo
+from tests.agents.card_configs import config_of
 
 ALGORITHMS: dict[str, type[CardAlgorithm]] = {"ppo": CardPPO, "dqn": CardDQN, "tabular": CardTable}
 
@@ -35,23 +35,6 @@ def make(name: str, variant: str = "ruibal", *, instant_win: InstantWin = "play_
     kind: Any = ALGORITHMS[name]
     options: dict[str, Any] = {"batch_size": 256} if name == "ppo" else {}
     return kind("CardPolicy", env, seed=seed, policy_kwargs={"net_arch": [16]}, **options)
-
-
-def config_of(name: str, **changes: Any) -> RunConfig:
-    algorithm: dict[str, Any] = {"name": name}
-    if name == "ppo":
-        algorithm |= {"n_steps": 8, "batch_size": 256, "n_epochs": 1}
-    elif name == "dqn":
-        algorithm |= {"train_freq": 8, "exploration_fraction": 1.0}
-    values = {
-        "env": {"num_envs": 64},
-        "algorithm": {**algorithm, "random_start": 0.1},
-        "policy": {"kind": "card", "net_arch": [16]},
-        "total_timesteps": 20 * 512,
-        "evaluation": {"mode": "exact", "every": 10 * 512, "max_share_of_run": 1},
-        "checkpoints": {"every": 5 * 512, "keep_last": 9},
-    }
-    return RunConfig(**{**values, **changes})
 
 
 @pytest.mark.parametrize("preset", PRESETS)
