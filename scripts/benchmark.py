@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import multiprocessing
 import os
 import platform
@@ -36,6 +37,7 @@ from rich.progress import Progress
 from rich.table import Table
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import generala_env
@@ -48,16 +50,20 @@ from agents.cli import (
 from agents.config.loading import CONFIG_FOLDER, load_config
 from agents.errors import UsageError
 from agents.evaluation.exact import exact_evaluation
+from agents.learning.cards.algorithms import CardAlgorithm, CardPPO
 from agents.learning.dqn import MaskableDQN
 from agents.learning.learners import make_learner
 from agents.learning.ppo import PPO
 from agents.learning.vec_env import GeneralaVecEnv
 from agents.registry import make_agent
+from generala_env.envs.observation import observation_layout
 from generala_env.envs.solo import GeneralaEnv
 from generala_env.envs.vector import GeneralaVectorEnv
 from generala_env.rules import PRESETS, compile_variant
+from generala_env.rules.compiled import TurnBatch
 from generala_env.solver.duel import open_duel, solve_duel
 from generala_env.solver.duel_kernels import operations_per_difference
+from generala_env.solver.evaluation import evaluate_policy
 from generala_env.solver.solo import solve_solo
 
 ENV_ID: Final = "generala_env/Generala-v0"
@@ -429,6 +435,104 @@ def learner_of(config: str) -> Any:
     return model
 
 
+# --- learning ---------------------------------------------------------------------------------------------
+
+SHARES: Final = (0.97, 0.99, 0.995)
+"""Of the optimum; what is measured is how long learners take to reach them."""
+LEARNING_SECONDS: Final = 150
+"""Processor seconds that a learner gets, for each second of the effort."""
+LOOKS: Final = 25
+"""How often a learner is looked at in that time."""
+
+
+class Reaching(BaseCallback):
+    """Notes after how many processor seconds of learning a share of the optimum is first reached.
+
+    Attributes:
+        reached: Seconds by share, of those that were reached.
+    """
+
+    def __init__(self, score: Callable[[Any], float], limit: float) -> None:
+        """Look with ``score``, which gives shares of the optimum, until ``limit`` seconds are over."""
+        super().__init__()
+        self.score, self.limit = score, limit
+        self.reached: dict[float, float] = {}
+        self.learned, self.next_look = 0.0, limit / LOOKS
+
+    def _on_training_start(self) -> None:
+        self.clock = time.process_time()
+
+    def _on_step(self) -> bool:
+        now = time.process_time()
+        self.learned += now - self.clock
+        if self.learned >= self.next_look:
+            self.next_look += self.limit / LOOKS
+            share = self.score(self.model)
+            self.reached |= {one: self.learned for one in SHARES if share >= one and one not in self.reached}
+        self.clock = time.process_time()  # looking is not learning
+        return self.learned < self.limit and len(self.reached) < len(SHARES)
+
+
+def exact_share(model: Any) -> float:
+    """Return the exact score of a model's best actions on ``ruibal``, as a share of the optimum."""
+    compiled = compile_variant("ruibal")
+    optimum = solve_solo(compiled).expected_score
+    if isinstance(model, CardAlgorithm):
+        return model.learner.play().exact_score() / optimum
+    layout = observation_layout(compiled)
+
+    def policy(batch: TurnBatch, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        observations = layout.encode(batch)
+        if isinstance(model, DQN):
+            with torch.no_grad():
+                values = model.q_net(torch.from_numpy(observations)).numpy()
+            actions: NDArray[np.int64] = np.where(masks, values, -np.inf).argmax(axis=1)
+            return actions
+        chosen, _ = model.predict(observations, deterministic=True, action_masks=masks)
+        return np.asarray(chosen, dtype=np.int64)
+
+    return evaluate_policy(compiled, policy, num_blunders=0).expected_score / optimum
+
+
+def learning(effort: Effort) -> Section:
+    """Processor seconds until shares of the optimum of ``ruibal`` are reached: the median over seeds."""
+    section = Section()
+    torch.set_num_threads(1)
+    limit = LEARNING_SECONDS * effort.seconds
+
+    def stock(kind: Any) -> Callable[[int], Any]:
+        return lambda seed: kind("MlpPolicy", generala_dummies(), device="cpu", seed=seed)
+
+    def ours(config: str) -> Callable[[int], Any]:
+        return lambda seed: make_learner(load_config(CONFIG_FOLDER / config, [f"seed={seed}"]).config)
+
+    learners = {
+        "stock MaskablePPO, its defaults, 64 envs": stock(MaskablePPO),
+        "stock DQN, its defaults, 64 envs": stock(DQN),
+        "PPO as in configs/ppo.yaml": ours("ppo.yaml"),
+        "DQN as in configs/dqn.yaml": ours("dqn.yaml"),
+    }
+    for label, make in learners.items():
+        runs = []
+        for seed in range(effort.tries):
+            model = make(seed)
+            watch = Reaching(exact_share, limit)
+            steps = load_config(CONFIG_FOLDER / "dqn.yaml").config.total_timesteps
+            if isinstance(model, CardPPO):
+                steps = load_config(CONFIG_FOLDER / "ppo.yaml").config.total_timesteps
+            model.learn(steps, callback=watch, log_interval=None)
+            runs.append(watch.reached)
+        for share in SHARES:
+            times = sorted(run.get(share, math.inf) for run in runs)
+            middle = times[len(times) // 2]
+            name = f"{label}: to {share:.1%}"
+            if math.isfinite(middle):
+                section.add(name, middle, "s")
+            else:
+                section.missing.append(f"{name}: never within {limit:.0f} s")
+    return section
+
+
 def load(effort: Effort) -> Section:
     """Training beside other busy processes, one for each core: the default must not collapse."""
     section = Section()
@@ -543,6 +647,7 @@ SECTIONS: Final[dict[str, Callable[[Effort], Section]]] = {
     "batched": batched,
     "pictures": pictures,
     "training": training,
+    "learning": learning,
     "load": load,
     "solver": solver,
     "evaluation": evaluation,
