@@ -139,9 +139,7 @@ def _tables(compiled: CompiledVariant, instant_win: InstantWin) -> AfterstateTab
         "closable": closable,
         "open_mask": compiled.card_open[cards].astype(np.int32),
         "status": compiled.card_status[cards],
-        "class_of": np.where(
-            compiled.card_index >= 0, compiled.class_of_card[compiled.card_index], -1
-        ).astype(np.int32),
+        "class_of": compiled.tables.successor,
         # Boxes last: the loops go over the boxes of one throw.
         "points": np.ascontiguousarray(compiled.points.transpose(0, 2, 3, 1), dtype=np.float32),
         "next_status": np.ascontiguousarray(compiled.next_status.transpose(0, 2, 3, 1)),
