@@ -35,7 +35,15 @@ from agents.learning.cards.policies import CardAgent, CardPolicy
 from agents.learning.learners import make_learner, policy_settings
 from agents.learning.network_agent import NetworkAgent
 from agents.learning.operations import operations_per_step
-from agents.runs.folder import EVALUATION_FILE, PROGRESS_FILE, event_files, events_folder, flattened
+from agents.runs.folder import (
+    EVALUATION_FILE,
+    PROGRESS_FILE,
+    RunError,
+    event_files,
+    events_folder,
+    flattened,
+    read_result,
+)
 from agents.runs.judging import Judge, Judgement
 from agents.runs.learner_state import learner_state, set_learner_state, set_weights, weights_of
 from agents.runs.watch import FiniteWatch, NonFiniteError, TrainingError
@@ -502,12 +510,25 @@ class TrainingRun:
     def finish(self) -> dict[str, Any]:
         """Evaluate the best agent on dice that chose nothing, write it down and return it.
 
+        A run that has ended before keeps its result as it stands, and that is returned.
+
         Raises:
             TrainingError: The disk is full.
         """
         blueprint, weights = read_agent(self.folder)
         result_file = self.folder / EVALUATION_FILE
         last = weights_of(self.model)
+        # What tells whether a stored result is of this very run, as far as it has come.
+        about = {
+            "selected_at": blueprint.num_timesteps,
+            "num_timesteps": self.model.num_timesteps,
+            "weights_sha256": weights_hash(last),
+        }
+        with contextlib.suppress(RunError):
+            stored = read_result(self.folder)
+            if stored | about == stored:
+                self.say(f"the run has ended: its result is that of {result_file}, which stays as it is")
+                return stored
         model = self.model
         set_weights(model, {f"{WEIGHTS}{name}": array for name, array in weights.items()})
         try:
@@ -518,10 +539,8 @@ class TrainingRun:
             **judged,
             "run": self.folder.name,
             "seed_of_run": self.config.seed,
-            "selected_at": blueprint.num_timesteps,
-            "num_timesteps": self.model.num_timesteps,
             "wall_seconds": round(self.progress.wall_seconds, 3),
-            "weights_sha256": weights_hash(last),
+            **about,
         }
         with self._full_disk_told():
             write_json(result_file, result)

@@ -429,11 +429,37 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(reference: Path,
     assert result_of(run)["weights_sha256"] == result_of(reference)["weights_sha256"]
 
 
-def test_a_run_that_has_ended_is_only_evaluated_again(reference: Path) -> None:
+def test_a_run_that_has_ended_is_only_evaluated_again_where_it_has_no_result(
+    reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = result_of(reference)
-    (reference / "evaluation.json").unlink()
+    path = reference / "evaluation.json"
+    path.unlink()
     assert main(["--resume", str(reference), "--json"]) == 0
-    assert result_of(reference) == before
+    assert json.loads(capsys.readouterr().out) == result_of(reference) == before
+    # A result that is not of these weights, or cut short, is no result.
+    for text in (json.dumps({**before, "weights_sha256": "0"}), "{"):
+        path.write_text(text)
+        assert main(["--resume", str(reference), "--json"]) == 0
+        assert result_of(reference) == before
+
+
+def test_a_result_that_is_there_stays_as_it_is(reference: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = reference / "evaluation.json"
+    # Written otherwise than it would be now: what is printed is what is stored.
+    stored = {**result_of(reference), "mean_score": 0.125}
+    before = path.read_bytes()
+    try:
+        path.write_text(json.dumps(stored))
+        os.utime(path, ns=(1, 1))
+        written = path.read_bytes()
+        assert main(["--resume", str(reference), "--json"]) == 0
+        shown = capsys.readouterr()
+        assert json.loads(shown.out) == stored
+        assert f"the run has ended: its result is that of {path}" in shown.err
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == (written, 1)
+    finally:
+        path.write_bytes(before)
 
 
 @pytest.mark.parametrize("reference", ["ppo"], indirect=True)
@@ -630,11 +656,17 @@ def test_a_disk_that_is_full_at_the_end_is_told_like_any_other(
         write(path, content)
 
     monkeypatch.setattr(training, "write_json", full)
-    before = (reference / "evaluation.json").read_bytes()
-    assert main(["--resume", str(reference), "--json"]) == 1
-    told = capsys.readouterr().err
-    assert f"the disk is full ({reference / 'evaluation.json'}); nothing that was saved is lost" in told
-    assert (reference / "evaluation.json").read_bytes() == before
+    path = reference / "evaluation.json"
+    stored = path.read_bytes()
+    old = json.dumps({**result_of(reference), "num_timesteps": 1})
+    try:
+        path.write_text(old)
+        assert main(["--resume", str(reference), "--json"]) == 1
+        told = capsys.readouterr().err
+        assert f"the disk is full ({path}); nothing that was saved is lost" in told
+        assert path.read_text() == old
+    finally:
+        path.write_bytes(stored)
 
 
 def test_watching_changes_nothing(tmp_path: Path) -> None:
