@@ -203,7 +203,9 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
         "players": 2,
         "num_card_pairs": solution.num_card_pairs,
         "num_values": solution.num_values,
-        "seconds": seconds,
+        # Following agents takes a while of its own; nothing of it is stored.
+        "seconds": seconds if follows else solution.seconds,
+        "loaded": solution.is_loaded,
         "bytes": solution.num_bytes,
     }
     if follows:
@@ -260,7 +262,7 @@ def _print_two_players(result: dict[str, Any]) -> None:
             table.add_row("against", result["second"])
         table.add_row("pairs of cards", f"{result['num_card_pairs']:,}")
         table.add_row("values", f"{result['num_values']:,}")
-        table.add_row("seconds", f"{result['seconds']:.1f}")
+        table.add_row("seconds", _seconds_text(result["seconds"], is_loaded=result["loaded"]))
         table.add_row("bytes", f"{result['bytes']:,}")
         table.add_row("fingerprint", result["fingerprint"])
         Console().print(table)
@@ -281,6 +283,12 @@ def _print_two_players(result: dict[str, Any]) -> None:
         Console().print("These five dice have won the game.")
     else:
         Console().print(f"P(win) + P(draw)/2 before the throw: {result['value']:.6f}")
+
+
+def _seconds_text(seconds: float | None, *, is_loaded: bool) -> str:
+    if seconds is None:
+        return "not known; loaded" if is_loaded else "not known"
+    return f"{seconds:.1f}" + (" when it was solved; loaded" if is_loaded else "")
 
 
 def _print_study(study: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ leads.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -306,10 +307,23 @@ class DuelSolution:
         plan: What was solved.
         values: The values of each layer, by number of boxes open on both cards together.
         store: Where they are kept; ``None`` in memory.
+        seconds: What solving took, over all processes that worked on it; ``None`` where the store that it
+            was loaded from does not say.
+        is_loaded: Whether all of it was found solved in the store.
     """
 
-    def __init__(self, plan: DuelPlan, values: list[NDArray[Any]], store: DuelStore | None) -> None:
+    def __init__(
+        self,
+        plan: DuelPlan,
+        values: list[NDArray[Any]],
+        store: DuelStore | None,
+        *,
+        seconds: float | None,
+        is_loaded: bool,
+    ) -> None:
         """Hold the solved layers."""
+        self.seconds = seconds
+        self.is_loaded = is_loaded
         self.plan = plan
         self.values = values
         self.store = store
@@ -730,6 +744,7 @@ def solve_duel(
         if kept is None:
             kept = DuelStore.create(root, compiled.variant, plan.layout, key)
     finished: list[NDArray[Any]] = []
+    is_loaded = kept is not None and len(kept.layers) == len(plan.layers)
     stored = 0 if kept is None else sum(entry["num_values"] for entry in kept.layers.values())
     bar = tqdm(
         total=plan.num_values,
@@ -743,11 +758,13 @@ def solve_duel(
     def report(num_values: int) -> None:
         bar.update(num_values)
 
+    start_time = time.perf_counter()
     with bar:
         for number in range(len(plan.layers)):
             bar.set_description(f"layer {number} of {len(plan.layers) - 1}", refresh=False)
             finished.append(_layer_values(plan, finished, kept, dtype, solve_layer, report))
-    return DuelSolution(plan, finished, kept)
+    seconds = time.perf_counter() - start_time if kept is None else kept.seconds
+    return DuelSolution(plan, finished, kept, seconds=seconds, is_loaded=is_loaded)
 
 
 def open_duel(variant: str | Variant | CompiledVariant, store: str | Path) -> DuelSolution | None:
@@ -770,4 +787,5 @@ def open_duel(variant: str | Variant | CompiledVariant, store: str | Path) -> Du
     kept = DuelStore.open(Path(store), compiled.variant, plan.layout, None)
     if kept is None or len(kept.layers) < len(plan.layers):
         return None
-    return DuelSolution(plan, [kept.values(number) for number in range(len(plan.layers))], kept)
+    values = [kept.values(number) for number in range(len(plan.layers))]
+    return DuelSolution(plan, values, kept, seconds=kept.seconds, is_loaded=True)

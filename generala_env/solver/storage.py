@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import itertools
 import json
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,13 @@ class DuelStore:
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder, _identity(variant, layout, start), {})
 
+    @property
+    def seconds(self) -> float | None:
+        """What solving the finished layers took; ``None`` where layers were written without saying it."""
+        if not all("seconds" in entry for entry in self.layers.values()):
+            return None
+        return float(sum(entry["seconds"] for entry in self.layers.values()))
+
     def _path(self, number: int) -> Path:
         return self.folder / f"layer-{number:02d}.npy"
 
@@ -200,7 +208,9 @@ class DuelStore:
         remove_leftovers(self.folder)
         with replacing(self._path(number)) as temporary:
             values = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(num_values,))
+            start = time.perf_counter()
             fill(values)
+            seconds = time.perf_counter() - start
             checksums = np.array(
                 [zlib.crc32(values[low:high].tobytes()) for low, high in itertools.pairwise(bounds)],
                 dtype=np.uint32,
@@ -209,7 +219,11 @@ class DuelStore:
             del values
         with replacing(self._checksum_path(number)) as temporary, temporary.open("wb") as file:
             np.save(file, checksums)
-        self.layers[number] = {"num_values": num_values, "checksum": zlib.crc32(checksums.tobytes())}
+        self.layers[number] = {
+            "num_values": num_values,
+            "checksum": zlib.crc32(checksums.tobytes()),
+            "seconds": seconds,
+        }
         body = {**self._identity, "layers": {str(key): entry for key, entry in sorted(self.layers.items())}}
         with replacing(self.folder / _MANIFEST) as temporary:
             text = json.dumps({**body, "checksum": _digest(body)}, indent=1)
