@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 MAX_JSON_DEPTH: Final = 100
 
@@ -48,8 +48,11 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        _flush(temporary)
+        # File systems without permissions may refuse to set them.
+        with contextlib.suppress(PermissionError):
+            temporary.chmod(0o666 & ~_umask())
+        with temporary.open("rb") as file:
+            flush_to_disk(file)
         os.replace(temporary, path)
         _flush_folder(path.parent)
     except BaseException as error:
@@ -68,29 +71,45 @@ def _umask() -> int:
     return mask
 
 
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+_CANNOT_FLUSH: Final = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What file systems answer that have no flushing; other errors say that a file did not reach the disk."""
+
+
+def flush_to_disk(file: IO[Any]) -> None:
+    """Put what was written to an open file on the disk, where the file system can be asked for it.
+
+    Raises:
+        OSError: What was written did not reach the disk.
+    """
+    if file.writable():
+        file.flush()
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno not in _CANNOT_FLUSH:
+            raise
+        _warn_of_flushing("files", error.strerror or str(error))
 
 
 def _flush_folder(folder: Path) -> None:
     """Put a new name in a folder on the disk, where the file system can be asked for it."""
     try:
-        _flush(folder)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         # A full disk is told of; network and user-space file systems may refuse for no such reason.
         if is_disk_full(error):
             raise
-        _warn_of_folder(error.strerror or str(error))
+        _warn_of_flushing("folders", error.strerror or str(error))
 
 
 @cache
-def _warn_of_folder(why: str) -> None:
+def _warn_of_flushing(what: str, why: str) -> None:
     warnings.warn(
-        f"folders cannot be flushed to this disk ({why}): after a power cut, the last save may be missing",
+        f"{what} cannot be flushed to this disk ({why}): after a power cut, the last save may be missing",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -120,11 +139,11 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError(too_deep) from None
     level = [value]
-    for _ in range(MAX_JSON_DEPTH):
-        inside = (part for part in level if isinstance(part, dict | list))
-        level = [item for part in inside for item in (part.values() if isinstance(part, dict) else part)]
-        if not level:
+    for _ in range(MAX_JSON_DEPTH + 1):
+        inside = [part for part in level if isinstance(part, dict | list)]
+        if not inside:
             return value
+        level = [item for part in inside for item in (part.values() if isinstance(part, dict) else part)]
     raise ValueError(too_deep)
 
 

@@ -63,7 +63,7 @@ from agents.saving.agent_files import (
 from agents.saving.packing import pack, unpack
 from agents.saving.provenance import provenance
 from generala_env.envs.observation import observation_layout
-from generala_env.files import is_disk_full, remove_leftovers, write_json
+from generala_env.files import flush_to_disk, is_disk_full, remove_leftovers, write_json
 from generala_env.rules.compiled import compile_variant
 
 SPEED_SECONDS: Final = 3.0
@@ -454,8 +454,7 @@ class TrainingRun:
         row = {"num_timesteps": now, **self._spent(), **judgement.summary()}
         with (self.folder / PROGRESS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+            flush_to_disk(file)
         if self.best is None or judgement.mean_score > self.best["mean_score"]:
             self.best = row
             content = {**self.blueprint().to_dict(), "evaluation": row}

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -507,14 +507,14 @@ def test_names_never_overwrite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def _fill_disk(_run: Path) -> None:
-    flush = files._flush
+    flush = files.flush_to_disk
 
-    def full(path: Path) -> None:
-        if path.name.startswith(".step-000000000512"):
+    def full(file: IO[Any]) -> None:
+        if Path(file.name).name.startswith(".step-000000000512"):
             raise OSError(errno.ENOSPC, "No space left on device")
-        flush(path)
+        flush(file)
 
-    files._flush = full
+    files.flush_to_disk = full
 
 
 @pytest.mark.parametrize("reference", ["dqn"], indirect=True)
