@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents.config.model import ALGORITHMS, RunConfig
-from agents.config.problems import KeyPath, Problem, dotted, shown
+from agents.config.problems import KeyPath, Problem, dotted
 from agents.config.reading import Reading
+from agents.errors import shown
 
 
 def config_schema() -> dict[str, Any]:

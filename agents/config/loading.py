@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from agents.config.explaining import validation_problems
 from agents.config.model import RunConfig
-from agents.config.problems import ConfigError, KeyPath, Problem, dotted, shown
+from agents.config.problems import ConfigError, KeyPath, Problem, dotted
 from agents.config.reading import Reading, read_yaml
+from agents.errors import shown
 from generala_env.rules.variants import FIELD_NAMES
 
 CONFIG_FOLDER: Final = Path(__file__).resolve().parents[2] / "configs"

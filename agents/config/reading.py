@@ -10,7 +10,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from agents.config.problems import ConfigError, KeyPath, Problem, dotted, shown
+from agents.config.problems import ConfigError, KeyPath, Problem, dotted
+from agents.errors import shown
 
 
 @dataclass

@@ -8,7 +8,8 @@ from typing import Final
 
 from pydantic_core import PydanticCustomError
 
-from agents.config.problems import KeyPath, shown
+from agents.config.problems import KeyPath
+from agents.errors import shown
 from generala_env.rules.variants import FIELD_NAMES, PRESETS, Variant, VariantError, get_variant
 
 _JUDGED_TOGETHER: Final = (

@@ -9,17 +9,16 @@ noticed.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from agents.errors import UsageError
+from agents.errors import UsageError, shown
 from generala_env import __version__
 from generala_env.envs.dealing import DealtGame
 from generala_env.envs.outcomes import how_ended
-from generala_env.files import parse_json, replacing
+from generala_env.files import flush_to_disk, parse_json, replacing
 from generala_env.rules.actions import action_text
 from generala_env.rules.compiled import InstantWin
 from generala_env.rules.game import GameState, IllegalActionError
@@ -168,10 +167,10 @@ class GameRecord:
         state = self.dealt.state
         action, dice = values.get("action"), values.get("dice")
         if type(action) is not int:
-            raise RecordError(f"{where}: action: {action!r} is not an action id")
+            raise RecordError(f"{where}: action: {shown(action)} is not an action id")
         if dice != list(state.turn.dice) or values.get("seat") != state.current_player:
             raise RecordError(
-                f"{where}: dice {dice} in seat {values.get('seat')} do not follow from seed "
+                f"{where}: dice {shown(dice)} in seat {shown(values.get('seat'))} do not follow from seed "
                 f"{self.table.seed}: {list(state.turn.dice)} in seat {state.current_player} do; "
                 "the record was changed"
             )
@@ -226,8 +225,7 @@ class GameRecord:
             return
         with self.path.open(mode, encoding="utf-8") as file:
             file.write(_line(values))
-            file.flush()
-            os.fsync(file.fileno())
+            flush_to_disk(file)
 
     def history(self) -> Iterator[tuple[GameState, int]]:
         """Yield every decision of the game so far: the position and the action taken."""
@@ -252,22 +250,25 @@ def _lines(path: Path, raw: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
 def _table(path: Path, header: Mapping[str, Any]) -> Table:
     where = f"{path}:1"
     if header.get("format") != FORMAT:
-        raise RecordError(f"{where}: format {header.get('format')!r} is not {FORMAT!r}: not a game record")
+        raise RecordError(f"{where}: format {shown(header.get('format'))} is not {FORMAT}: not a game record")
     if header.get("version") != VERSION:
-        raise RecordError(f"{where}: version {header.get('version')!r} is not {VERSION}, the one known here")
+        raise RecordError(
+            f"{where}: version {shown(header.get('version'))} is not {VERSION}, the one known here"
+        )
     seats, seed, values = header.get("seats"), header.get("seed"), header.get("variant")
     if not isinstance(seats, list) or not seats or not all(isinstance(seat, str) for seat in seats):
-        raise RecordError(f"{where}: seats: {seats!r} is not a list of names")
+        raise RecordError(f"{where}: seats: {shown(seats)} is not a list of names")
     if type(seed) is not int:
-        raise RecordError(f"{where}: seed: {seed!r} is not a whole number")
+        raise RecordError(f"{where}: seed: {shown(seed)} is not a whole number")
     if not isinstance(values, dict):
-        raise RecordError(f"{where}: variant: {values!r} is not a mapping of fields")
+        raise RecordError(f"{where}: variant: {shown(values)} is not a mapping of fields")
     try:
         variant = Variant.from_dict(values)
     except VariantError as error:
         raise RecordError(f"{where}: variant: {error}") from None
     if header.get("fingerprint") != variant.fingerprint:
         raise RecordError(
-            f"{where}: fingerprint {header.get('fingerprint')!r} is not {variant.fingerprint}, its rules'"
+            f"{where}: fingerprint {shown(header.get('fingerprint'))} is not {variant.fingerprint}, "
+            "that of its rules"
         )
     return Table(variant, tuple(seats), seed)

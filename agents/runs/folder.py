@@ -14,7 +14,7 @@ from agents.config.loading import ResolvedConfig, load_config
 from agents.config.model import RunConfig
 from agents.config.problems import ConfigError
 from agents.config.reading import plain_value
-from agents.errors import AgentError, UsageError
+from agents.errors import AgentError, UsageError, shown
 from agents.saving.provenance import provenance
 from generala_env.files import parse_json, write_json, write_text
 from generala_env.rules.compiled import DEFAULT_INSTANT_WIN, InstantWin
@@ -257,7 +257,7 @@ def open_run_folder(folder: Path) -> RunConfig:
         raise UsageError(f"--resume: {str(folder / RUN_FILE)!r} is missing or broken ({error})") from None
     if fingerprint != config.rules.fingerprint:
         raise UsageError(
-            f"--resume: {str(folder)!r} was begun for rules with fingerprint {fingerprint}, but its "
+            f"--resume: {str(folder)!r} was begun for rules with fingerprint {shown(fingerprint)}, but its "
             f"{CONFIG_FILE} now says {config.rules.name} (fingerprint {config.rules.fingerprint})"
         )
     return config

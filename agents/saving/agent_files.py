@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from agents.errors import AgentError
+from agents.errors import AgentError, shown
 from agents.saving.provenance import provenance
 from generala_env.files import os_error_number, parse_json, replacing
 from generala_env.rules.variants import Variant, VariantError
@@ -116,7 +116,7 @@ def read_file(path: Path, *kinds: Kind) -> tuple[dict[str, Any], Arrays]:
                 if key not in header:
                     raise FileError(f"{named}: is a safetensors file, but not one of this project: no {key}")
             if header["kind"] not in kinds:
-                raise FileError(f"{named}: is of kind {header['kind']!r}; needed: {' or '.join(kinds)}")
+                raise FileError(f"{named}: is of kind {shown(header['kind'])}; needed: {' or '.join(kinds)}")
             version = int(header["format"]) if header["format"].isdecimal() else 0
             if version > FORMAT:
                 raise FileError(
@@ -124,7 +124,7 @@ def read_file(path: Path, *kinds: Kind) -> tuple[dict[str, Any], Arrays]:
                     f"this one reads up to {FORMAT}: update generala-env"
                 )
             if version < 1:
-                raise FileError(f"{named}: has format {header['format']!r}; known: 1 to {FORMAT}")
+                raise FileError(f"{named}: has format {shown(header['format'])}; known: 1 to {FORMAT}")
             for name in file.keys():  # noqa: SIM118 - not a mapping
                 arrays[name] = file.get_tensor(name)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -139,7 +139,7 @@ def read_file(path: Path, *kinds: Kind) -> tuple[dict[str, Any], Arrays]:
         for older in range(version, FORMAT):
             content, arrays = _UPGRADES[older](content, arrays)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileError(f"{named}: its content is not what its format says ({error!r})") from None
+        raise FileError(f"{named}: its content is not what its format says ({shown(repr(error))})") from None
     return content, arrays
 
 
@@ -208,7 +208,8 @@ class Blueprint:
         variant = Variant.from_dict(content["variant"])
         if variant.fingerprint != content["fingerprint"]:
             raise VariantError(
-                "fingerprint", f"{content['fingerprint']} is not that of its rules, {variant.fingerprint}"
+                "fingerprint",
+                f"{shown(content['fingerprint'])} is not that of its rules, {variant.fingerprint}",
             )
         if not isinstance(content["policy"], dict):
             raise TypeError("policy is not a mapping")

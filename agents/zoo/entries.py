@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, Final
 
-from agents.errors import AgentError
+from agents.errors import AgentError, shown
 from generala_env.files import parse_json
 
 ZOO_FOLDER: Final = Path(__file__).resolve().parent
@@ -55,9 +55,9 @@ def read_card(name: str, folder: Path = ZOO_FOLDER) -> dict[str, Any]:
         version = card["format"]
         digest = card["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ZooError(f"{name}: its card {path} is missing or broken ({error!r})") from None
+        raise ZooError(f"{name}: its card {path} is missing or broken ({shown(repr(error))})") from None
     if version != CARD_FORMAT or not isinstance(digest, str):
-        raise ZooError(f"{name}: its card {path} has format {version!r}; known: {CARD_FORMAT}")
+        raise ZooError(f"{name}: its card {path} has format {shown(version)}; known: {CARD_FORMAT}")
     return dict(card)
 
 

@@ -326,9 +326,9 @@ def change(path: Path, number: int, **values: Any) -> None:
 @pytest.mark.parametrize(
     ("number", "values", "message"),
     [
-        (0, {"format": "chess"}, r":1: format 'chess'"),
+        (0, {"format": "chess"}, r':1: format "chess"'),
         (0, {"version": 2}, r":1: version 2"),
-        (0, {"fingerprint": "0"}, r":1: fingerprint '0'"),
+        (0, {"fingerprint": "0"}, r':1: fingerprint "0"'),
         (0, {"seed": "x"}, r":1: seed"),
         (0, {"seats": []}, r":1: seats"),
         (0, {"seats": ["me"] * 9}, r":1: num_players"),
@@ -336,7 +336,7 @@ def change(path: Path, number: int, **values: Any) -> None:
         (0, {"seed": 4}, r":2: dice .* do not follow from seed 4"),
         (3, {"dice": [1, 1, 1, 1, 1]}, r":4: dice"),
         (3, {"action": 99}, r":4: action 99"),
-        (3, {"action": "keep"}, r":4: action: 'keep'"),
+        (3, {"action": "keep"}, r':4: action: "keep"'),
     ],
 )
 def test_changed_records_are_refused_with_their_line(

@@ -225,7 +225,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     save_file({"x": np.zeros(2)}, path)
     assert "not one of this project" in refusal(path)
     write_file(path, "checkpoint", {}, {})
-    with pytest.raises(FileError, match="is of kind 'checkpoint'; needed: agent"):
+    with pytest.raises(FileError, match='is of kind "checkpoint"; needed: agent'):
         read_file(path, "agent")
     assert "its content is not what its format says" in refusal(path)
     path.unlink()
