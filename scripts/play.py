@@ -25,7 +25,6 @@ from agents.cli import (
 from agents.errors import UsageError
 from agents.games.advice import Adviser
 from agents.games.record import GameRecord, Table
-from agents.games.seating import seat_names
 from agents.games.verdicts import review_json
 from agents.registry import agent_names
 from agents.terminal.game import Leave, TerminalGame
@@ -138,9 +137,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.replay is None and arguments.review is None:
         return _play(arguments, console)
     record = GameRecord.read(arguments.replay or arguments.review)
-    names = seat_names(record.table.seats, arguments.language)
-    screen = Screen(console, record.table.variant, names, language=arguments.language, skin=arguments.dice)
+    screen = Screen(console, record.table, language=arguments.language, skin=arguments.dice)
     if arguments.review is not None:
+        names = screen.names
         adviser = Adviser(compile_variant(record.table.variant), len(names), arguments.store)
         if arguments.json:
             print_json(review_json(record, adviser, names))

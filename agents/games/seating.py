@@ -27,12 +27,23 @@ def is_person(seat: str) -> bool:
     return seat == PERSON or seat.startswith(f"{PERSON}:")
 
 
+def is_unnamed(seat: str) -> bool:
+    """Tell whether a seat is that of a person who gave no name."""
+    return is_person(seat) and not seat.partition(":")[2]
+
+
 def seat_names(seats: Sequence[str], language: str) -> list[str]:
-    """Return what the players are called, numbered where a name comes more than once."""
+    """Return what the players are called, numbered where a name comes more than once.
+
+    A person without a name is addressed, unless there are several, who are players with numbers.
+    """
+    unnamed = word("you" if sum(map(is_unnamed, seats)) == 1 else "player", language)
     names = []
     for seat in seats:
-        name = seat.partition(":")[2] if is_person(seat) else Path(seat).name
-        names.append(name or word("you", language))
+        if is_unnamed(seat):
+            names.append(unnamed)
+        else:
+            names.append(seat.partition(":")[2] if is_person(seat) else Path(seat).name)
     return numbered(names)
 
 

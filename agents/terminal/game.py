@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from agents.games.advice import Adviser
 from agents.games.record import GameRecord
-from agents.games.seating import Seating, seat_names
+from agents.games.seating import Seating
 from agents.terminal.moves import NotUnderstood, parse_move
 from agents.terminal.screen import Screen
 from generala_env.rules.actions import Keep, action_of
 from generala_env.rules.compiled import compile_variant
-from generala_env.rules.dice import select
+from generala_env.rules.dice import Dice, select
 from generala_env.rules.game import GameState
 from generala_env.rules.names import DiceSkin
+
+FAREWELL_LINES: Final = 4
+"""Lines of where the game was kept and how to go on, which follow its end."""
 
 
 class Leave(Exception):  # noqa: N818 - leaving is not an error
@@ -62,7 +67,7 @@ class TerminalGame:
         self.record = record
         self.variant = record.table.variant
         seats = record.table.seats
-        self.screen = Screen(console, self.variant, seat_names(seats, language), language=language, skin=skin)
+        self.screen = Screen(console, record.table, language=language, skin=skin)
         self.language = language
         self.skin = skin
         self.pause = pause
@@ -78,8 +83,7 @@ class TerminalGame:
         """
         dealt = self.record.dealt
         if not self.record.actions and not dealt.is_over and len(self.record.table.seats) > 1:
-            name = self.screen.names[dealt.state.current_player]
-            self.screen.log.append(self.screen.say("starts", name=name))
+            self.screen.log.append(self.screen.say_of("starts", dealt.state.current_player))
         while not dealt.is_over:
             state = dealt.state
             mask = dealt.action_mask()
@@ -92,38 +96,42 @@ class TerminalGame:
                 time.sleep(self.pause)
         if not self.record.actions:
             self.screen.log.append(self.screen.say("first_throw_won"))
-        self.screen.draw(dealt.state)
+        self.screen.draw(dealt.state, notice=self.screen.summary(dealt.state), lines_below=FAREWELL_LINES)
 
     def _ask_person(self, state: GameState, mask: NDArray[np.bool_]) -> int:
-        console, say = self.screen.console, self.screen.say
-        self.screen.draw(state, mask=mask)
-        prompt = f"{say('prompt')} (h, ?, u, x): "
+        """Ask until a move is confirmed: an empty line does what is shown, anything else takes it back."""
+        screen, say = self.screen, self.screen.say
+        pending: int | None = None
+        notice: RenderableType | None = None
         while True:
+            prompt = f"{say('prompt')} (h, ?, u, x): "
+            if pending is not None:
+                prompt = f"{screen.move(state, pending)} — {say('confirm')}: "
+            screen.draw(
+                state, mask=mask, pending=self._about_to_keep(state, pending), notice=notice, prompt=prompt
+            )
             typed = self._read(prompt)
-            if typed in ("h", "help"):
-                console.print(say("help"), markup=False, highlight=False)
+            confirmed, pending, notice = pending, None, None
+            if typed == "":
+                if confirmed is not None:
+                    return confirmed
+                notice = Text(say("nothing_to_confirm"))
+            elif typed == "u":
+                if confirmed is None:
+                    notice = Text(say("nothing_to_undo"))
+            elif typed in ("h", "help"):
+                notice = Text(say("help"))
             elif typed == "?":
-                self.screen.hint(state, self.adviser.choices(state, mask), is_exact=self.adviser.is_exact)
-            elif typed not in ("", "u"):
+                notice = screen.hint(state, self.adviser.choices(state, mask), is_exact=self.adviser.is_exact)
+            else:
                 try:
-                    action = parse_move(typed, self.variant, state, mask, self.language, self.skin)
+                    pending = parse_move(typed, self.variant, state, mask, self.language, self.skin)
                 except NotUnderstood as error:
-                    console.print(str(error), style="red", markup=False, highlight=False)
-                    continue
-                if self._confirms(state, mask, action):
-                    return action
-                self.screen.draw(state, mask=mask)
+                    notice = Text(str(error), style="red")
 
-    def _confirms(self, state: GameState, mask: NDArray[np.bool_], action: int) -> bool:
-        """Show what is about to happen; an empty line does it, ``u`` takes it back."""
-        move = action_of(action, self.variant.num_boxes)
-        if isinstance(move, Keep):
-            self.screen.draw(state, mask=mask, pending=select(state.turn.dice, move.mask))
-        what = self.screen.move(state, action)
-        while True:
-            typed = self._read(f"{what} — {self.screen.say('confirm')}: ")
-            if typed in ("", "u"):
-                return typed == ""
+    def _about_to_keep(self, state: GameState, pending: int | None) -> Dice | None:
+        move = None if pending is None else action_of(pending, self.variant.num_boxes)
+        return select(state.turn.dice, move.mask) if isinstance(move, Keep) else None
 
     def _read(self, prompt: str) -> str:
         try:

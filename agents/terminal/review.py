@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from agents.games.advice import Adviser
 from agents.games.record import GameRecord
@@ -26,12 +27,8 @@ def replay(record: GameRecord, screen: Screen, wait: Callable[[], None]) -> None
         move = action_of(action, record.table.variant.num_boxes)
         if isinstance(move, Keep):
             kept = select(state.turn.dice, move.mask)
-        screen.draw(state, pending=kept)
-        screen.console.print(
-            f"{screen.names[state.current_player]}: {screen.move(state, action)}",
-            markup=False,
-            highlight=False,
-        )
+        done = Text(f"{screen.names[state.current_player]}: {screen.move(state, action)}")
+        screen.draw(state, pending=kept, notice=done, lines_below=1)
         wait()
         screen.note(state, action)
     screen.draw(record.dealt.state)
@@ -40,23 +37,25 @@ def replay(record: GameRecord, screen: Screen, wait: Callable[[], None]) -> None
 def review(record: GameRecord, screen: Screen, adviser: Adviser) -> None:
     """Print, for each seat, its share of optimal decisions and the ones that cost most."""
     alone = len(record.table.seats) == 1
-    for name, verdicts in zip(screen.names, judge(record, adviser), strict=True):
+    judged = judge(record, adviser)
+    unit = screen.say("unit_points" if alone else "unit_win")
+    key = "review_sum" if adviser.is_exact else "review_estimate"
+    for seat, (name, verdicts) in enumerate(zip(screen.names, judged, strict=True)):
         total = sum(verdict.cost for verdict in verdicts)
         good = sum(verdict.is_optimal for verdict in verdicts)
-        line = screen.say(
-            "review_sum", name=name, good=good, count=len(verdicts), cost=screen.cost(total, alone=alone)
-        )
+        cost = screen.say("cost_points" if alone else "cost_win", value=_shown(screen, total, alone=alone))
+        line = screen.say(key, name=name, good=good, count=len(verdicts), cost=cost)
         screen.console.print(line, style="bold", markup=False, highlight=False)
         worst = sorted((v for v in verdicts if not v.is_optimal), key=lambda v: -v.cost)[:REVIEW_CHOICES]
         if not worst:
             continue
-        table = RichTable(title=screen.say("review_title", name=name))
+        table = RichTable(title=screen.say_of("review_title", seat))
         for heading in (word("round", screen.language), word("throw", screen.language)):
             table.add_column(heading, justify="right")
         table.add_column(word("dice", screen.language), no_wrap=True)
         for key in ("did", "best"):
             table.add_column(screen.say(key))
-        table.add_column(screen.say("cost"), justify="right", no_wrap=True)
+        table.add_column(f"{screen.say('cost')} ({unit})", justify="right")
         for verdict in worst:
             state = verdict.state
             table.add_row(
@@ -65,6 +64,13 @@ def review(record: GameRecord, screen: Screen, adviser: Adviser) -> None:
                 screen.faces(state.turn.dice),
                 screen.move(state, verdict.action),
                 screen.move(state, verdict.best),
-                screen.cost(verdict.cost, alone=alone),
+                _shown(screen, verdict.cost, alone=alone),
             )
         screen.console.print(table)
+    if not adviser.is_exact:
+        screen.console.print(screen.say("estimate_note"), markup=False, highlight=False)
+
+
+def _shown(screen: Screen, cost: float, *, alone: bool) -> str:
+    """Return a cost in the unit it is judged by: points alone, otherwise percent of winning."""
+    return screen.number(cost, 1) if alone else screen.number(100 * cost)

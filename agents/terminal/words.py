@@ -16,7 +16,16 @@ _TEXTS: Final[Texts] = {
         "Enter to confirm, u to undo",
     ),
     "does": ("{name}: {dice} → {what}", "{name}: {dice} → {what}", "{name}: {dice} → {what}"),
-    "illegal": ("no se puede: {why}", "não pode: {why}", "not allowed: {why}"),
+    "nothing_to_undo": (
+        "no hay nada que deshacer: lo confirmado queda",
+        "não há nada a desfazer: o que foi confirmado fica",
+        "there is nothing to undo: what was confirmed stands",
+    ),
+    "nothing_to_confirm": (
+        "falta la jugada; h muestra la ayuda",
+        "falta a jogada; h mostra a ajuda",
+        "type a move first; h shows help",
+    ),
     "no_such_dice": (
         "esos dados no están sobre la mesa",
         "esses dados não estão na mesa",
@@ -38,14 +47,14 @@ _TEXTS: Final[Texts] = {
         "cannot read {text!r}; h shows help",
     ),
     "help": (
-        "Guardar valores: 4 4 4 (o 444). Guardar posiciones: #1 3 5 (o #135). Tirar todo: -\n"
-        "Anotar: c y el número del casillero (c7), o su nombre (full)\n"
+        "Guardar valores: 4 4 4 (o 444); posiciones: #1 3 5 (o #135)\n"
+        "Tirar todo: - · Anotar: número (c7) o nombre (full)\n"
         "u deshacer · ? pista · h ayuda · x guardar y salir",
-        "Guardar valores: 4 4 4 (ou 444). Guardar posições: #1 3 5 (ou #135). Lançar tudo: -\n"
-        "Marcar: c e o número da casa (c7), ou o nome (full)\n"
+        "Guardar valores: 4 4 4 (ou 444); posições: #1 3 5 (ou #135)\n"
+        "Lançar tudo: - · Marcar: número (c7) ou nome (full)\n"
         "u desfazer · ? dica · h ajuda · x salvar e sair",
-        "Keep values: 4 4 4 (or 444). Keep positions: #1 3 5 (or #135). Throw all five: -\n"
-        "Close a box: c and its number (c7), or its name (full)\n"
+        "Keep values: 4 4 4 (or 444); positions: #1 3 5 (or #135)\n"
+        "Throw all: - · Close a box: number (c7) or name (full)\n"
         "u undo · ? hint · h help · x save and leave",
     ),
     "hint_title": ("qué conviene", "o que convém", "what is best"),
@@ -61,14 +70,41 @@ _TEXTS: Final[Texts] = {
         "decisões de {name} que custaram mais",
         "the decisions of {name} that cost most",
     ),
-    "review_sum": (
-        "{name}: {good} de {count} decisiones óptimas; costo total {cost}",
-        "{name}: {good} de {count} decisões ótimas; custo total {cost}",
-        "{name}: {good} of {count} decisions optimal; total cost {cost}",
+    "review_title_you": (
+        "tus decisiones que costaron más",
+        "suas decisões que custaram mais",
+        "your decisions that cost most",
     ),
-    "nothing": ("nada", "nada", "nothing"),
-    "points_unit": ("{value:.1f} puntos", "{value:.1f} pontos", "{value:.1f} points"),
+    "review_sum": (
+        "{name}: {good} de {count} decisiones óptimas; costo total: {cost}",
+        "{name}: {good} de {count} decisões ótimas; custo total: {cost}",
+        "{name}: {good} of {count} decisions optimal; total cost: {cost}",
+    ),
+    "review_estimate": (
+        "{name}: {good} de {count} decisiones como las prefiere la estimación; costo total estimado: {cost}",
+        "{name}: {good} de {count} decisões como a estimativa prefere; custo total estimado: {cost}",
+        "{name}: {good} of {count} decisions as the estimate prefers; estimated total cost: {cost}",
+    ),
+    "estimate_note": (
+        "La probabilidad de ganar es la que estima race: una diferencia chica no prueba un error, y quien "
+        "juega por los puntos busca otra cosa.",
+        "A probabilidade de ganhar é a que race estima: uma diferença pequena não prova um erro, e quem "
+        "joga pelos pontos busca outra coisa.",
+        "The chance of winning is what race estimates: a small difference proves no mistake, and who plays "
+        "for points is after something else.",
+    ),
+    "cost_points": ("{value} puntos", "{value} pontos", "{value} points"),
+    "cost_win": (
+        "{value} % de probabilidad de ganar",
+        "{value} % de probabilidade de ganhar",
+        "{value} % chance of winning",
+    ),
+    "unit_points": ("puntos", "pontos", "points"),
+    "unit_win": ("% de ganar", "% de ganhar", "% of winning"),
+    "margin": ("diferencia", "diferença", "margin"),
+    "boxes_struck": ("tachados", "riscados", "struck"),
     "starts": ("sale {name}", "começa {name}", "{name} goes first"),
+    "starts_you": ("salís vos", "você começa", "you go first"),
 }
 
 TEXT_KEYS: Final = tuple(_TEXTS)

@@ -1,8 +1,10 @@
 """The terminal game, driven through its input: moves, undo, hints, records, resuming, reviews."""
 
+import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from agents.games.seating import seat_names
 from agents.games.verdicts import judge, review_json
 from agents.terminal.game import Leave, TerminalGame
 from agents.terminal.moves import NotUnderstood, parse_dice, parse_move
-from agents.terminal.review import replay
+from agents.terminal.review import replay, review
 from agents.terminal.screen import Screen
 from agents.terminal.words import TEXT_KEYS, text
 from generala_env.rules import get_variant
@@ -184,12 +186,13 @@ FIELDS = (
 
 def test_seats_are_called_by_their_names() -> None:
     assert seat_names(("me", "me:Ana", "tips", "me", "runs/ppo"), "es") == [
-        "vos 1",
+        "jugador 1",
         "Ana",
         "tips",
-        "vos 2",
+        "jugador 2",
         "ppo",
     ]
+    assert seat_names(("me", "tips"), "es") == ["vos", "tips"]
 
 
 # --- playing --------------------------------------------------------------------------------------
@@ -283,6 +286,145 @@ def test_one_person_alone_plays_any_variant() -> None:
     played, _ = game(None, closing_everything(), ("me",), variant="clasica_obligada")
     played.play()
     assert played.record.dealt.is_over
+
+
+# --- what is seen ---------------------------------------------------------------------------------
+
+
+def frames(
+    lines: Iterable[str], seats: tuple[str, ...], *, width: int, height: int, **options: Any
+) -> list[list[str]]:
+    """Play on a terminal of a size and return what stood on it at each prompt, line by line."""
+    record = GameRecord.create(None, Table(get_variant(options.pop("variant", "doble")), seats, 5))
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=height, force_terminal=True, color_system=None)
+
+    typed = Input(lines)
+
+    def read(prompt: str) -> str:
+        out.write(prompt)
+        return typed(prompt)
+
+    with contextlib.suppress(Leave):
+        TerminalGame(record, console, read=read, **options).play()
+    cleared = out.getvalue().split("\x1b[2J\x1b[H")[1:]
+    return [frame.splitlines() for frame in cleared]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (120, 24)])
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("variant", ["doble", "clasica"])
+def test_the_title_the_names_and_the_dice_stay_on_a_small_terminal(
+    size: tuple[int, int], language: str, variant: str
+) -> None:
+    width, height = size
+    seats = ("me", "me:Maximiliano", "solo_optimal", "tips")
+    shown = frames(
+        ["u", "zzz", "c1", "u", "-", "", "c2", ""],
+        seats,
+        width=width,
+        height=height,
+        variant=variant,
+        language=language,
+    )
+    assert len(shown) > 8
+    for frame in shown:
+        text_shown = "\n".join(frame)
+        # The terminal breaks long lines itself, as the prompt may be.
+        assert sum(max(1, -(-len(line) // width)) for line in frame) <= height, text_shown
+        assert max(map(len, frame[:-1])) <= width, text_shown
+        assert "…" not in text_shown
+        assert all(name in text_shown for name in seat_names(seats, language)), text_shown
+        assert f"Generala · {variant}" in text_shown
+
+
+def test_a_hint_takes_the_room_of_the_sheet_and_gives_it_back() -> None:
+    hinted, after = frames(["?", ""], ("me",), width=60, height=20)[1:3]
+    assert any("what is best" in line for line in hinted)
+    assert len(hinted) <= 20
+    assert not any("Straight" in line for line in hinted if "close" not in line and "strike" not in line)
+    assert any("Straight" in line for line in after)
+
+
+@pytest.mark.parametrize(("typed", "key"), [("u", "nothing_to_undo"), ("", "nothing_to_confirm")])
+def test_what_has_nothing_to_act_on_says_so(typed: str, key: str) -> None:
+    _, answered = frames([typed], ("me", "tips"), width=80, height=24, language="es")[-2:]
+    assert text(key, "es") in "\n".join(answered)
+
+
+def test_another_move_at_the_confirmation_takes_the_place_of_the_first() -> None:
+    played, _ = game(None, ["c1", "c2", "", "x"], ("me",))
+    with pytest.raises(Leave):
+        played.play()
+    assert played.record.actions == [action_id(Close(1))]
+
+
+@pytest.mark.parametrize("typed", ["nonsense", "h", "u"])
+def test_nothing_is_done_by_the_line_after_one_that_is_no_confirmation(typed: str) -> None:
+    played, _ = game(None, ["c1", typed, "", "x"], ("me",))
+    with pytest.raises(Leave):
+        played.play()
+    assert not played.record.actions
+
+
+def test_served_is_said_where_a_box_pays_for_it() -> None:
+    table = Table(get_variant("ruibal"), ("me",), 0)
+    screen = Screen(Console(file=io.StringIO()), table, language="es", skin="standard")
+    for dice, is_said in (((1, 1, 2, 3, 6), False), ((1, 2, 3, 4, 5), True)):
+        rules = Game(table.variant, 1, solo=True)
+        screen.console.file = out = io.StringIO()
+        screen.draw(rules.apply_chance(rules.initial_state(), dice))
+        assert ("servido" in out.getvalue()) is is_said
+
+
+@pytest.mark.parametrize(
+    ("language", "starts"), [("es", "salís vos"), ("pt", "você começa"), ("en", "you go first")]
+)
+def test_the_person_is_addressed_in_whole_sentences(language: str, starts: str, finished: Path) -> None:
+    shown = frames([], ("me", "tips"), width=80, height=40, variant="ruibal", language=language)
+    assert starts in "\n".join(shown[-1])
+    out = io.StringIO()
+    record = GameRecord.read(finished)
+    screen = Screen(Console(file=out, width=120), record.table, language=language, skin="standard")
+    review(record, screen, Adviser(compile_variant("ruibal"), 2))
+    assert text("review_title_you", language) in out.getvalue()
+    assert f" {seat_names(('me',), language)[0]} que" not in out.getvalue()
+
+
+@pytest.mark.parametrize(("language", "cost"), [("es", r"\d+,\d\d % de prob"), ("en", r"\d+\.\d\d % chance")])
+def test_a_review_says_of_what_its_costs_are_and_that_they_are_estimates(
+    language: str, cost: str, finished: Path, tmp_path: Path
+) -> None:
+    out = io.StringIO()
+    record = GameRecord.read(finished)
+    screen = Screen(Console(file=out, width=200), record.table, language=language, skin="standard")
+    review(record, screen, Adviser(compile_variant("ruibal"), 2, tmp_path))
+    assert re.search(cost, out.getvalue())
+    assert text("estimate_note", language) in out.getvalue()
+    assert text("unit_win", language) in out.getvalue()
+    # An estimate does not tell what is optimal.
+    assert "optimal;" not in out.getvalue()
+    assert "óptimas" not in out.getvalue()
+
+
+def test_hints_have_the_decimal_sign_of_their_language() -> None:
+    played, out = game(None, ["?", "x"], ("me",), language="es")
+    with pytest.raises(Leave):
+        played.play()
+    dealt = played.record.dealt
+    best = played.adviser.choices(dealt.state, dealt.action_mask())[0]
+    assert f"{best.points:.2f}".replace(".", ",") in out.getvalue()
+
+
+def test_a_game_ends_with_places_and_by_how_much_it_was_won() -> None:
+    played, out = game(None, closing_everything(), ("me", "solo_optimal"), language="es")
+    played.play()
+    state = played.record.dealt.state
+    mine, other = state.scores
+    assert other > mine
+    shown = out.getvalue()
+    assert re.search(rf"1\. +solo_optimal +{other} +\+{other - mine} ", shown)
+    assert re.search(rf"2\. +vos +{mine} +\N{{MINUS SIGN}}{other - mine} ", shown)
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -379,8 +521,7 @@ def test_a_misspelt_agent_leaves_no_file_behind(tmp_path: Path) -> None:
 def test_a_replay_shows_every_position(finished: Path) -> None:
     record = GameRecord.read(finished)
     out = io.StringIO()
-    names = seat_names(record.table.seats, "en")
-    screen = Screen(Console(file=out, width=120), record.table.variant, names, language="en", skin="standard")
+    screen = Screen(Console(file=out, width=120), record.table, language="en", skin="standard")
     steps: list[None] = []
     replay(record, screen, lambda: steps.append(None))
     assert len(steps) == len(record.actions)
@@ -438,7 +579,7 @@ def test_the_command_plays_replays_and_reviews(
     assert "fin de la partida" in capsys.readouterr().out
     assert main(["--review", str(finished), "--store", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "decisions optimal" in out
+    assert "decisions as the estimate prefers" in out
     assert main(["--review", str(finished), "--json", "--store", str(tmp_path)]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["variant"] == "ruibal"

@@ -50,9 +50,10 @@ export function moveText(game, action) {
   return points ? say("will_close", { what, points }) : say("will_strike", { what });
 }
 
-/** What the players are called; people without a name are "you", numbered where there are several. */
+/** What the players are called; a person without a name is "you", or a player with a number where there are several. */
 export function seatNames(seats) {
-  const plain = seats.map((seat) => seat.name || say("you"));
+  const unnamed = seats.filter((seat) => !seat.name).length === 1 ? "you" : "player";
+  const plain = seats.map((seat) => seat.name || say(unnamed));
   return plain.map((name, seat) => {
     const same = plain.filter((other) => other === name).length;
     return same > 1 ? `${name} ${plain.slice(0, seat + 1).filter((other) => other === name).length}` : name;
