@@ -117,7 +117,12 @@ def add_seed_argument(parser: argparse.ArgumentParser, default: int | None, of: 
 
 
 def add_face_arguments(
-    parser: argparse.ArgumentParser, *, language: Language | None = Language.EN, otherwise: str = "en"
+    parser: argparse.ArgumentParser,
+    *,
+    language: Language | None = Language.EN,
+    otherwise: str = "en",
+    dice: DiceSkin | None = DiceSkin.STANDARD,
+    dice_otherwise: str = "standard",
 ) -> None:
     """Add ``--lang`` and ``--dice``: how the game is shown to a person.
 
@@ -125,6 +130,8 @@ def add_face_arguments(
         parser: The parser.
         language: The language where none is named; ``None`` leaves it open.
         otherwise: What the help calls that.
+        dice: What the dice show where it is not named; ``None`` leaves it open.
+        dice_otherwise: What the help calls that.
     """
     languages = [one.value for one in Language]
     told = f"language of what is shown (default {otherwise})"
@@ -135,8 +142,8 @@ def add_face_arguments(
     parser.add_argument(
         "--dice",
         choices=[skin.value for skin in DiceSkin],
-        default=DiceSkin.STANDARD.value,
-        help="what the dice show (default standard)",
+        default=None if dice is None else dice.value,
+        help=f"what the dice show (default {dice_otherwise})",
     )
 
 

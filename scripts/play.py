@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from agents.cli import (
 )
 from agents.errors import UsageError
 from agents.games.advice import Adviser
-from agents.games.record import GameRecord, Table
+from agents.games.record import Face, GameRecord, Table
 from agents.games.verdicts import review_json
 from agents.registry import agent_names
 from agents.terminal.game import Leave, TerminalGame
@@ -32,6 +33,7 @@ from agents.terminal.review import replay, review
 from agents.terminal.screen import Screen
 from agents.terminal.words import text
 from generala_env.rules.compiled import compile_variant
+from generala_env.rules.names import DiceSkin, Language
 
 RECORDS = Path("runs/games")
 EXIT_INTERRUPTED = 130
@@ -52,7 +54,13 @@ def build_parser() -> argparse.ArgumentParser:
         help="who plays, in seat order: me or me:NAME for people, else an agent "
         f"({', '.join(agent_names(2))}) or a run folder (default: me solo_optimal)",
     )
-    add_face_arguments(parser)
+    add_face_arguments(
+        parser,
+        language=None,
+        otherwise="that of the recorded game, else en",
+        dice=None,
+        dice_otherwise="those of the recorded game, else standard",
+    )
     add_seed_argument(parser, None, "the dice (default: drawn)")
     parser.add_argument(
         "--pause",
@@ -76,6 +84,30 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _face(arguments: argparse.Namespace, recorded: Face | None = None) -> Face:
+    """Return how the game is shown: as asked, otherwise as it was recorded."""
+    otherwise = recorded or Face()
+    return Face(
+        Language(arguments.language or otherwise.language), DiceSkin(arguments.dice or otherwise.skin)
+    )
+
+
+def _command(option: str, record: GameRecord, face: Face, store: Path | None) -> str:
+    """Return how the game is taken up again, shown as it is now.
+
+    What differs neither from what the file says nor from what everybody gets is left out.
+    """
+    words = [option, str(record.path)]
+    recorded, default = record.face or Face(), Face()
+    if {face.language, recorded.language} != {default.language}:
+        words += ["--lang", face.language.value]
+    if {face.skin, recorded.skin} != {default.skin}:
+        words += ["--dice", face.skin.value]
+    if store is not None:
+        words += ["--store", str(store)]
+    return f"{program('python')} scripts/play.py {shlex.join(words)}"
+
+
 def _new_record(arguments: argparse.Namespace) -> GameRecord:
     variant = variant_from(arguments.variant, arguments.overrides)
     seed = secrets.randbelow(2**31) if arguments.seed is None else arguments.seed
@@ -85,7 +117,7 @@ def _new_record(arguments: argparse.Namespace) -> GameRecord:
     table = Table(variant, tuple(arguments.seats), seed)
     # Agents are made before the file is, so that a misspelt one leaves nothing behind.
     TerminalGame(GameRecord.create(None, table), Console(quiet=True), store=arguments.store)
-    return GameRecord.create(path, table)
+    return GameRecord.create(path, table, _face(arguments))
 
 
 def _play(arguments: argparse.Namespace, console: Console) -> int:
@@ -94,11 +126,12 @@ def _play(arguments: argparse.Namespace, console: Console) -> int:
         record.resume()
     else:
         record = _new_record(arguments)
+    face = _face(arguments, record.face)
     game = TerminalGame(
         record,
         console,
-        language=arguments.language,
-        skin=arguments.dice,
+        language=face.language,
+        skin=face.skin,
         pause=arguments.pause,
         store=arguments.store,
     )
@@ -106,10 +139,10 @@ def _play(arguments: argparse.Namespace, console: Console) -> int:
         game.screen.note(state, action)
 
     def farewell(key: str, option: str) -> None:
-        command = f"{program('python')} scripts/play.py {option} {record.path}"
+        command = _command(option, record, face, arguments.store)
         for line in (
-            text("saved", arguments.language, path=record.path),
-            text(key, arguments.language, command=command),
+            text("saved", face.language, path=record.path),
+            text(key, face.language, command=command),
         ):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -137,7 +170,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.replay is None and arguments.review is None:
         return _play(arguments, console)
     record = GameRecord.read(arguments.replay or arguments.review)
-    screen = Screen(console, record.table, language=arguments.language, skin=arguments.dice)
+    face = _face(arguments, record.face)
+    screen = Screen(console, record.table, language=face.language, skin=face.skin)
     if arguments.review is not None:
         names = screen.names
         adviser = Adviser(compile_variant(record.table.variant), len(names), arguments.store)
@@ -149,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def wait() -> None:
         if sys.stdin.isatty():
-            console.input(f"{text('next', arguments.language)} ")
+            console.input(f"{text('next', face.language)} ")
 
     replay(record, screen, wait)
     return 0

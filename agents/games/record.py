@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from agents.errors import UsageError, shown
 from generala_env import __version__
@@ -22,6 +23,7 @@ from generala_env.files import flush_to_disk, parse_json, replacing
 from generala_env.rules.actions import action_text
 from generala_env.rules.compiled import InstantWin
 from generala_env.rules.game import GameState, IllegalActionError
+from generala_env.rules.names import DiceSkin, Language
 from generala_env.rules.variants import Variant, VariantError
 
 FORMAT: Final = "generala-game"
@@ -32,6 +34,9 @@ VERSION: Final = 1
 AT_TABLE: Final[InstantWin] = "perfect"
 """At a table, and alone as well, a served Generala that wins ends the game: whoever values games that are
 really played counts it as the most that a card can make."""
+
+
+_Named = TypeVar("_Named", bound=StrEnum)
 
 
 class RecordError(UsageError):
@@ -63,11 +68,25 @@ class Table:
         return dealt
 
 
+@dataclass(frozen=True)
+class Face:
+    """How a game is shown to the people at it.
+
+    Attributes:
+        language: Of all that is said.
+        skin: What the dice show.
+    """
+
+    language: Language = Language.EN
+    skin: DiceSkin = DiceSkin.STANDARD
+
+
 def _line(values: Mapping[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 
-def _header(table: Table) -> dict[str, Any]:
+def _header(table: Table, face: Face | None) -> dict[str, Any]:
+    shown = {} if face is None else {"language": face.language.value, "dice": face.skin.value}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -76,6 +95,7 @@ def _header(table: Table) -> dict[str, Any]:
         "variant": table.variant.to_dict(),
         "seats": list(table.seats),
         "seed": table.seed,
+        **shown,
     }
 
 
@@ -88,16 +108,23 @@ class GameRecord:
         table: What the game is played with.
         dealt: The game after the actions so far.
         actions: The ids of the actions taken.
+        face: How it is shown; ``None`` where the file does not say.
     """
 
     path: Path | None
     table: Table
     dealt: DealtGame
     actions: list[int] = field(default_factory=list)
+    face: Face | None = None
 
     @classmethod
-    def create(cls, path: Path | None, table: Table) -> GameRecord:
+    def create(cls, path: Path | None, table: Table, face: Face | None = None) -> GameRecord:
         """Begin a game and its file.
+
+        Args:
+            path: The file; ``None`` keeps nothing.
+            table: What the game is played with.
+            face: How it is shown, to be remembered; ``None`` leaves it open.
 
         Raises:
             RecordError: The file exists already or cannot be written, or the variant does not
@@ -107,13 +134,13 @@ class GameRecord:
             dealt = table.deal()
         except ValueError as error:
             raise RecordError(str(error)) from None
-        record = cls(path, table, dealt)
+        record = cls(path, table, dealt, face=face)
         if path is not None:
             if path.exists():
                 raise RecordError(f"--record: {path} exists already; name another file, or --resume it")
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                record._append(_header(table), mode="x")
+                record._append(_header(table, face), mode="x")
             except OSError as error:
                 raise RecordError(f"--record: cannot write {path}: {error.strerror}") from None
             record._finish_if_over()
@@ -152,7 +179,7 @@ class GameRecord:
             raise RecordError(f"{path}: is empty; a game record was expected") from None
         table = _table(path, header)
         try:
-            record = cls(path, table, table.deal())
+            record = cls(path, table, table.deal(), face=_face(path, header))
         except ValueError as error:
             raise RecordError(f"{path}:1: {error}") from None
         for number, values in lines:
@@ -272,3 +299,22 @@ def _table(path: Path, header: Mapping[str, Any]) -> Table:
             "that of its rules"
         )
     return Table(variant, tuple(seats), seed)
+
+
+def _face(path: Path, header: Mapping[str, Any]) -> Face | None:
+    """Return how a game is shown; games of the page, and older ones, leave it open."""
+    if "language" not in header and "dice" not in header:
+        return None
+    return Face(
+        _one_of(path, header, "language", Language, Language.EN),
+        _one_of(path, header, "dice", DiceSkin, DiceSkin.STANDARD),
+    )
+
+
+def _one_of(
+    path: Path, header: Mapping[str, Any], key: str, known: type[_Named], otherwise: _Named
+) -> _Named:
+    value = header.get(key, otherwise.value)
+    if value not in [one.value for one in known]:
+        raise RecordError(f"{path}:1: {key}: {value!r} is not one of {', '.join(known)}")
+    return known(value)

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -475,6 +476,8 @@ def change(path: Path, number: int, **values: Any) -> None:
         (0, {"seats": []}, r":1: seats"),
         (0, {"seats": ["me"] * 9}, r":1: num_players"),
         (0, {"variant": {"name": "x"}}, r":1: variant"),
+        (0, {"language": "xx"}, r":1: language: 'xx' is not one of es, pt, en"),
+        (0, {"dice": ["poker"]}, r":1: dice: \['poker'\] is not one of standard, poker"),
         (0, {"seed": 4}, r":2: dice .* do not follow from seed 4"),
         (3, {"dice": [1, 1, 1, 1, 1]}, r":4: dice"),
         (3, {"action": 99}, r":4: action 99"),
@@ -587,6 +590,32 @@ def test_the_command_plays_replays_and_reviews(
     for arguments, message in ((["--json"], "--json"), (["--pause", "-1"], "--pause")):
         with pytest.raises(UsageError, match=message):
             main(arguments)
+
+
+def test_a_game_is_taken_up_again_in_its_language_and_with_its_dice(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "a game.jsonl"
+    new = ["--seats", "me", "tips", "--seed", "3", "--pause", "0", "--record", str(path)]
+    commands = []
+    for arguments in (
+        [*new, "--lang", "es", "--dice", "poker"],
+        ["--resume", str(path)],
+        ["--resume", str(path), "--lang", "en", "--dice", "standard"],
+    ):
+        monkeypatch.setattr("sys.stdin", io.StringIO("x\n"))
+        assert main(arguments) == 0
+        out = capsys.readouterr().out
+        assert ("para seguir" in out) is (arguments[-1] != "standard")
+        assert ("Reyes" in out) is (arguments[-1] != "standard")
+        commands.append(shlex.split(out[out.rindex("--resume") :]))
+    assert commands == [
+        ["--resume", str(path), "--lang", "es", "--dice", "poker"],
+        ["--resume", str(path), "--lang", "es", "--dice", "poker"],
+        ["--resume", str(path), "--lang", "en", "--dice", "standard"],
+    ]
+    assert main(["--replay", str(path)]) == 0
+    assert "ronda 1/10" in capsys.readouterr().out
 
 
 def test_ctrl_c_leaves_a_record_that_can_be_resumed(tmp_path: Path) -> None:
