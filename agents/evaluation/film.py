@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from agents.evaluation.report_text import texts
+from agents.evaluation.report_text import number, texts
 from agents.evaluation.traces import Decision, GameTrace
-from generala_env.envs.board import close_text, closing_points, keep_text
+from generala_env.envs.board import move_text
 from generala_env.envs.picture import (
     DEFAULT_SIZE,
     INSTALL,
@@ -23,7 +23,7 @@ from generala_env.envs.picture import (
 )
 from generala_env.files import replacing
 from generala_env.rules.actions import Close, action_of
-from generala_env.rules.dice import THROWS, select
+from generala_env.rules.dice import THROWS
 from generala_env.rules.game import Game, GameState
 from generala_env.rules.names import Language
 from generala_env.rules.variants import Variant
@@ -37,30 +37,17 @@ NEGLIGIBLE: Final = 0.0005
 _GAP: Final = 8
 
 
-def _in_words(variant: Variant, state: GameState, action: int, language: Language, dice: str) -> str:
-    move = action_of(action, variant.num_boxes)
-    if isinstance(move, Close):
-        points = closing_points(variant, state)[move.box]
-        return close_text(variant.boxes[move.box], points, language=language, dice=dice)
-    return keep_text(select(state.turn.dice, move.mask), language=language, dice=dice)
-
-
-def _points(value: float, digits: int, language: Language) -> str:
-    shown = f"{value:.{digits}f}"
-    return shown if language is Language.EN else shown.replace(".", ",")
-
-
 def _caption(
     variant: Variant, state: GameState, decision: Decision, language: Language, dice: str
 ) -> list[tuple[str, str]]:
     say = texts(language)
-    move = _in_words(variant, state, decision.action, language, dice)
-    better = _in_words(variant, state, decision.best_action, language, dice)
+    move = move_text(variant, state, decision.action, language=language, dice=dice)
+    better = move_text(variant, state, decision.best_action, language=language, dice=dice)
     best = (f"{say['optimal_move']}: {say['same'] if better == move else better}", "pays")
     did = f"{say['did']}: {move}"
     if decision.regret < NEGLIGIBLE:
         return [(did, "text"), best]
-    loses = say["loses"].format(points=_points(decision.regret, 3, language))
+    loses = say["loses"].format(points=number(decision.regret, language, 3))
     return [(f"{did} · {loses}", "strikes"), best]
 
 
@@ -113,7 +100,7 @@ def episode_frames(
     say = texts(language)
     end = say["ends_won" if trace.is_instant_win else "ends"].format(points=f"{trace.score:g}")
     lost = sum(decision.regret for decision in trace.decisions)
-    loses = say["loses"].format(points=_points(lost, 2, language))
+    loses = say["loses"].format(points=number(lost, language, 2))
     draw([(end, "text"), (loses if lost >= NEGLIGIBLE else say["no_mistakes"], "muted")])
     return frames
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.games.advice import Adviser
-from agents.games.closing import payment
+from generala_env.envs.closing import payment
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
 from generala_env.rules.compiled import TurnBatch
 from generala_env.rules.dice import (

@@ -11,14 +11,6 @@ Texts = Mapping[str, tuple[str, str, str]]
 """Sentences by key, in the order of ``Language``, with ``{names}`` of values to fill in."""
 
 SHARED_TEXTS: Final[Texts] = {
-    "will_keep": (
-        "guardar {what} y tirar {count}",
-        "guardar {what} e lançar {count}",
-        "keep {what}, throw {count}",
-    ),
-    "will_throw_all": ("tirar los cinco dados", "lançar os cinco dados", "throw all five dice"),
-    "will_close": ("anotar {what}: {points}", "marcar {what}: {points}", "close {what}: {points}"),
-    "will_strike": ("tachar {what}", "riscar {what}", "strike {what}"),
     "no_more_throws": ("no quedan tiros", "não há mais lançamentos", "no throws are left"),
     "locked_dice": (
         "los dados fijos se guardan, o se tiran los cinco",

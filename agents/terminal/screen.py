@@ -20,17 +20,17 @@ from rich.text import Text
 
 from agents.evaluation.report_text import number
 from agents.games.advice import Choice
-from agents.games.closing import payment, pays_for_service
 from agents.games.record import Table
 from agents.games.seating import is_unnamed, seat_names
 from agents.terminal.words import text
-from generala_env.envs.board import is_kept, mover_text, sheet_rows, stage_text
+from generala_env.envs.board import STRUCK, is_kept, move_text, sheet_rows, status_line
+from generala_env.envs.closing import payment
 from generala_env.envs.outcomes import standings
 from generala_env.envs.rendering import die_lines
-from generala_env.rules.actions import NUM_KEEP_ACTIONS, Keep, action_of
-from generala_env.rules.dice import NUM_DICE, Dice, select
+from generala_env.rules.actions import NUM_KEEP_ACTIONS
+from generala_env.rules.dice import NUM_DICE, Dice
 from generala_env.rules.game import GameState, Phase
-from generala_env.rules.names import Language, box_name, face_label, word
+from generala_env.rules.names import Language, face_label, word
 
 HINT_CHOICES: Final = 8
 
@@ -134,17 +134,7 @@ class Screen:
 
     def move(self, state: GameState, action: int) -> str:
         """Return what an action does, in words."""
-        move = action_of(action, self.variant.num_boxes)
-        if isinstance(move, Keep):
-            kept = select(state.turn.dice, move.mask)
-            if not kept:
-                return self.say("will_throw_all")
-            return self.say("will_keep", what=self.faces(kept), count=NUM_DICE - len(kept))
-        name = box_name(self.variant.boxes[move.box], self.language, self.skin)
-        points = payment(self.variant, state, move.box).points
-        return (
-            self.say("will_close", what=name, points=points) if points else self.say("will_strike", what=name)
-        )
+        return move_text(self.variant, state, action, language=self.language, dice=self.skin)
 
     def dice(self, state: GameState, pending: Dice | None = None, *, has_pips: bool = True) -> RenderableType:
         """Draw the dice; those set aside are green, those about to be yellow."""
@@ -194,7 +184,7 @@ class Screen:
             cells = [str(index + 1) if is_box else "", *row]
             if mask is not None:
                 can = is_box and bool(mask[NUM_KEEP_ACTIONS + index])
-                cells.append(str(payment(self.variant, state, index).points or "—") if can else "")
+                cells.append(str(sum(payment(self.variant, state, index)) or STRUCK) if can else "")
             table.add_row(*cells, end_section=index == len(rows) - 2)
         return table
 
@@ -213,16 +203,6 @@ class Screen:
             for seat, name in enumerate(self.names)
         ]
         return Text(" · ").join(entries)
-
-    def _status(self, state: GameState) -> str:
-        """Return what is going on; that the dice were served is said where it pays."""
-        parts = [
-            stage_text(self.variant, state, language=self.language),
-            mover_text(state, self.names, language=self.language),
-        ]
-        if state.turn.dice and state.phase is not Phase.OVER and pays_for_service(self.variant, state):
-            parts.append(word("served", self.language))
-        return " · ".join(parts)
 
     def _width(self, sheet: RichTable) -> int:
         """Return how many columns a sheet takes where there is room."""
@@ -287,7 +267,8 @@ class Screen:
         notice: RenderableType | None,
         log: Sequence[str],
     ) -> RenderableType:
-        title, status = f"Generala · {self.variant.name}", self._status(state)
+        title = f"Generala · {self.variant.name}"
+        status = status_line(self.variant, state, self.names, language=self.language)
         turn: list[RenderableType] = [Text("\n".join(log), style="dim")] if log else []
         if layout.is_framed:
             turn.append(Text(status, style="bold"))

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.games.advice import Adviser, Choice, worth
-from agents.games.closing import payment, pays_for_service
 from agents.games.prospects import Prospect, prospect
 from agents.games.record import GameRecord
 from agents.games.seating import is_person
 from agents.games.verdicts import Verdict
 from generala_env.envs.board import is_kept
+from generala_env.envs.closing import payment, pays_for_service
 from generala_env.envs.dealing import DealtGame
 from generala_env.envs.outcomes import how_ended
 from generala_env.rules.actions import NUM_KEEP_ACTIONS, Keep, action_of
@@ -91,7 +91,7 @@ def game_view(identifier: str, record: GameRecord, dealt: DealtGame, at: int) ->
         "num_throws": THROWS_PER_TURN,
         "dice": list(turn.dice),
         "kept": list(is_kept(turn.dice, turn.kept)),
-        "is_served": bool(turn.dice) and not dealt.is_over and pays_for_service(variant, state),
+        "is_served": pays_for_service(variant, state),
         "sheets": [list(player.sheet) for player in state.players],
         "bonuses": [player.bonus for player in state.players],
         "scores": list(state.scores),

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from generala_env.envs.closing import is_served_now, payment, pays_for_service
+from generala_env.rules.actions import Keep, action_of
 from generala_env.rules.boxes import Box
-from generala_env.rules.card import closable_boxes, close_box, is_served
-from generala_env.rules.dice import THROW_INDEX, THROWS_PER_TURN, Dice, counts_of
+from generala_env.rules.card import closable_boxes
+from generala_env.rules.dice import THROW_INDEX, THROWS_PER_TURN, Dice, select
 from generala_env.rules.game import GameState, Phase
 from generala_env.rules.names import DiceSkin, box_name, face_label, word
 from generala_env.rules.playoff import playoff_tables
@@ -68,7 +70,7 @@ class Board:
         title: The variant's name, as words.
         stage: The round, the playoff, or that the game is over.
         mover: Who throws which throw, or who has won and how.
-        served: The word for a served throw, where closing now counts as one; otherwise empty.
+        served: The word for a served throw, where it makes closing some box pay more; otherwise empty.
         kept: The word under dice that were set aside.
         dice: The dice on the table; none while they are still to be thrown.
         names: What stands above the column of every seat.
@@ -129,6 +131,25 @@ def close_text(box: Box, points: int, *, language: str = "en", dice: str = "stan
     return f"{word('close', language)} {name} ({points})"
 
 
+def move_text(
+    variant: Variant, state: GameState, action: int, *, language: str = "en", dice: str = "standard"
+) -> str:
+    """Return what an action does in words, with what it pays, a Doble bonus included.
+
+    Args:
+        variant: The rules.
+        state: A position with dice on the table.
+        action: The id of a legal action.
+        language: ``en``, ``es`` or ``pt``.
+        dice: ``standard`` or ``poker``.
+    """
+    move = action_of(action, variant.num_boxes)
+    if isinstance(move, Keep):
+        return keep_text(select(state.turn.dice, move.mask), language=language, dice=dice)
+    points = sum(payment(variant, state, move.box))
+    return close_text(variant.boxes[move.box], points, language=language, dice=dice)
+
+
 def sheet_rows(
     variant: Variant, state: GameState, *, language: str = "en", dice: str = "standard"
 ) -> list[tuple[str, ...]]:
@@ -180,16 +201,10 @@ def mover_text(state: GameState, names: Sequence[str], *, language: str = "en") 
     return f"{name} · {throw_text(state, language=language)}"
 
 
-def is_served_now(variant: Variant, state: GameState) -> bool:
-    """Return whether closing a box with the dice on the table counts as served."""
-    decides = state.phase in (Phase.TURNS, Phase.PLAYOFF) and bool(state.turn.dice)
-    return decides and is_served(variant, state.turn.throw, is_full_throw=state.turn.is_full_throw)
-
-
 def status_line(variant: Variant, state: GameState, names: Sequence[str], *, language: str = "en") -> str:
     """Return one line on what is going on: the round, the throw and who has it, or who has won."""
     parts = [stage_text(variant, state, language=language), mover_text(state, names, language=language)]
-    if is_served_now(variant, state):
+    if pays_for_service(variant, state):
         parts.append(word("served", language))
     return " · ".join(parts)
 
@@ -201,12 +216,7 @@ def closing_points(variant: Variant, state: GameState) -> dict[int, int]:
     """
     if state.phase is not Phase.TURNS or not state.turn.dice:
         return {}
-    counts, served = counts_of(state.turn.dice), is_served_now(variant, state)
-    closings = {
-        box: close_box(variant, state.card, box, counts, served=served)
-        for box in closable_boxes(variant, state.card)
-    }
-    return {box: closing.points + closing.bonus for box, closing in closings.items()}
+    return {box: sum(payment(variant, state, box)) for box in closable_boxes(variant, state.card)}
 
 
 def _offer(points: int) -> Cell:
@@ -320,7 +330,7 @@ def make_board(
         title=variant.name.replace("_", " "),
         stage=stage_text(variant, state, language=language),
         mover=mover,
-        served=word("served", language) if is_served_now(variant, state) else "",
+        served=word("served", language) if pays_for_service(variant, state) else "",
         kept=word("locked" if variant.is_locked else "kept", language),
         dice=tuple(Die(face, flag) for face, flag in zip(state.turn.dice, flags, strict=True)),
         names=tuple(names),

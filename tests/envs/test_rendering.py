@@ -4,10 +4,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from generala_env.envs.board import is_kept, sheet_rows
+from generala_env.envs.board import is_kept, make_board, move_text, sheet_rows
 from generala_env.envs.rendering import die_lines, render_text
 from generala_env.rules import Box, get_variant
-from generala_env.rules.actions import Close, Keep
+from generala_env.rules.actions import Close, Keep, action_id
 from generala_env.rules.names import DiceSkin, Language, box_name, face_label, word
 from generala_env.rules.variants import PRESETS
 from tests.envs.positions import after
@@ -63,6 +63,31 @@ def test_kept_dice_are_marked_and_the_throw_is_counted() -> None:
     assert text.count("kept") == 2
     assert "throw 2/3" in text
     assert "served" not in text
+
+
+@pytest.mark.parametrize(
+    ("dice", "pays_more"), [((1, 1, 2, 3, 6), False), ((1, 2, 3, 4, 5), True), ((2, 2, 3, 3, 3), True)]
+)
+def test_served_is_said_where_it_makes_a_box_pay_more(dice: tuple[int, ...], pays_more: bool) -> None:
+    variant, state = get_variant("ruibal"), after("ruibal", dice)
+    assert ("served" in render_text(variant, state)) is pays_more
+    assert bool(make_board(variant, state).served) is pays_more
+
+
+def test_a_move_is_told_with_all_that_it_pays() -> None:
+    variant = get_variant("clasica")
+    closed = (Close(variant.boxes.index(Box.GENERALA)), Close(variant.boxes.index(Box.ONES)))
+    fives = (Keep(0b11110), (5, 5, 5, 5, 5))
+    state = after(
+        "clasica", (1, 5, 5, 5, 5), *fives, closed[0], (1, 1, 2, 3, 6), closed[1], (1, 5, 5, 5, 5), *fives
+    )
+    poker = action_id(Close(variant.boxes.index(Box.POKER)))
+    assert move_text(variant, state, poker, language="es") == "anotar Póker (140)"
+    assert move_text(variant, state, action_id(Close(1)), language="es") == "anotar Doses (100)"
+    after_one = after("clasica", (1, 5, 5, 5, 5))
+    assert move_text(variant, after_one, action_id(Close(1)), language="pt") == "riscar Dois"
+    assert move_text(variant, after_one, action_id(Keep(0b11110)), dice="poker") == "keep K K K K"
+    assert move_text(variant, after_one, action_id(Keep(0))) == "throw all five"
 
 
 def test_a_win_on_the_spot_is_told() -> None:

@@ -223,7 +223,7 @@ def test_nothing_happens_before_a_move_is_confirmed_and_undo_takes_it_back() -> 
     own = [seat for seat, agent in enumerate(played.seating.agents) if agent is None]
     assert not [state for state, _ in played.record.history() if state.current_player in own]
     assert "undo" in "".join(played.read.prompts)  # type: ignore[attr-defined]
-    assert "throw all five dice" in "".join(played.read.prompts)  # type: ignore[attr-defined]
+    assert "throw all five" in "".join(played.read.prompts)  # type: ignore[attr-defined]
 
 
 def test_kept_dice_and_positions_reach_the_game() -> None:

@@ -13,7 +13,7 @@ export function actionView(game, action) {
     return h("span", { class: "act" }, h("span", { class: "act-box" }, boxName(game.variant.boxes[action.box])),
       h("span", { class: points ? "act-points" : "act-points act-strike" }, points ? `+${points}` : say("strike")));
   }
-  if (!action.keep.length) return h("span", { class: "act" }, capital(say("will_throw_all")));
+  if (!action.keep.length) return h("span", { class: "act" }, capital(say("throw_all")));
   return h("span", { class: "act" }, diceRow(action.keep), h("span", { class: "act-throw" }, say("throw_rest", { count: 5 - action.keep.length })));
 }
 

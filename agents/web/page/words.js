@@ -41,13 +41,11 @@ export const costText = (cost, alone) => (alone ? say("points_cost", { value: nu
 /** What an action does. */
 export function moveText(game, action) {
   if ("keep" in action) {
-    return action.keep.length
-      ? say("will_keep", { what: facesText(action.keep), count: 5 - action.keep.length })
-      : say("will_throw_all");
+    return action.keep.length ? `${say("keep")} ${facesText(action.keep)}` : say("throw_all");
   }
   const what = boxName(game.variant.boxes[action.box]);
   const points = action.points + action.bonus;
-  return points ? say("will_close", { what, points }) : say("will_strike", { what });
+  return points ? `${say("close")} ${what} (${points})` : `${say("strike")} ${what}`;
 }
 
 /** What the players are called; a person without a name is "you", or a player with a number where there are several. */

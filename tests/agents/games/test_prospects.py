@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from agents.games.advice import Adviser
-from agents.games.closing import payment, pays_for_service
 from agents.games.prospects import prospect
+from generala_env.envs.closing import payment, pays_for_service
 from generala_env.rules.actions import Close, Keep, action_id, action_of
 from generala_env.rules.compiled import compile_variant
 from generala_env.rules.dice import canonical_mask

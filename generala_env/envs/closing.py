@@ -30,26 +30,26 @@ def payment(variant: Variant, state: GameState, box: int) -> Payment:
         state: A position with dice on the table.
         box: The index of the box.
     """
-    return _payment(variant, state, box, served=_is_served(variant, state))
+    return _payment(variant, state, box, served=is_served_now(variant, state))
+
+
+def is_served_now(variant: Variant, state: GameState) -> bool:
+    """Return whether closing a box with the dice on the table counts as served."""
+    decides = state.phase in (Phase.TURNS, Phase.PLAYOFF) and bool(state.turn.dice)
+    return decides and is_served(variant, state.turn.throw, is_full_throw=state.turn.is_full_throw)
 
 
 def pays_for_service(variant: Variant, state: GameState) -> bool:
-    """Tell whether some box that may be closed pays more because the dice were served.
+    """Tell whether some box that may be closed now pays more because the dice were served.
 
-    Args:
-        variant: The rules.
-        state: A position with dice on the table.
+    Every first throw counts as served; this is what makes it worth a word.
     """
     playoff = state.phase is Phase.PLAYOFF
     boxes = range(variant.num_boxes) if playoff else closable_boxes(variant, state.card)
-    return _is_served(variant, state) and any(
+    return is_served_now(variant, state) and any(
         _payment(variant, state, box, served=True) != _payment(variant, state, box, served=False)
         for box in boxes
     )
-
-
-def _is_served(variant: Variant, state: GameState) -> bool:
-    return is_served(variant, state.turn.throw, is_full_throw=state.turn.is_full_throw)
 
 
 def _payment(variant: Variant, state: GameState, box: int, *, served: bool) -> Payment:
