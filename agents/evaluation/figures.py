@@ -194,18 +194,24 @@ def regret_figure(evaluation: ExactEvaluation, *, language: Language | str = Lan
 
     Args:
         evaluation: The agent's evaluation.
-        language: The language of the boxes' names.
+        language: The language of all that is written.
     """
+    language = Language(str(language))
+    say = texts(language)
     boxes = [box_name(box, language) for box in evaluation.compiled.variant.boxes]
     lost = evaluation.regret_by_box[:-1]
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(lost, cmap="magma_r", aspect="auto", vmin=0.0, vmax=max(float(lost.max()), 1e-12))
-    axes.set_xticks(range(lost.shape[1]), [str(number + 1) for number in range(lost.shape[1])])
-    axes.set_yticks(range(len(boxes)), [f"{box} ({lost[i].sum():.2f})" for i, box in enumerate(boxes)])
-    axes.set_xlabel("round")
-    axes.set_title(f"points lost per game by box closed and round: {evaluation.regret:.3f} in all")
-    figure.colorbar(image, ax=axes, label="points per game")
+    axes.set_xticks(range(lost.shape[1]), [str(count + 1) for count in range(lost.shape[1])])
+    axes.set_yticks(
+        range(len(boxes)), [f"{box} ({number(lost[i].sum(), language)})" for i, box in enumerate(boxes)]
+    )
+    axes.set_xlabel(word("round", language))
+    axes.set_title(
+        say["heat_title"].format(where=say["heat_map"], total=number(evaluation.regret, language, 3))
+    )
+    figure.colorbar(image, ax=axes, label=say["lost_axis"])
     return figure
 
 

@@ -33,6 +33,9 @@ BAND: Final = 5
 MOST_BLUNDERS, MOST_GRAVEST = 18, 6
 """How many mistakes are shown: the first of an evaluation's."""
 
+UNFOLDED_BLUNDERS: Final = 4
+"""How many of them are seen before the rest is unfolded."""
+
 CHART_WIDTH, CHART_HEIGHT = 800.0, 260.0
 
 CHART_LEFT, CHART_RIGHT, CHART_TOP, CHART_BOTTOM = 48.0, 792.0, 12.0, 220.0
@@ -217,8 +220,7 @@ def _heat_map(evaluation: ExactEvaluation, wording: _Wording) -> list[dict[str, 
         {
             "label": wording.box(box),
             "cells": [
-                {"text": wording.number(1000 * value, 0), "strength": round(100 * value / most)}
-                for value in row
+                {"text": wording.number(value, 3), "strength": round(100 * value / most)} for value in row
             ],
         }
         for box, row in enumerate(lost.tolist())
@@ -372,6 +374,7 @@ def render_report(
         rounds=range(1, compiled.num_boxes + 1),
         boxes=_boxes(evaluation, optimal, wording),
         blunders=[_blunder(compiled, one, wording) for one in evaluation.blunders[:MOST_BLUNDERS]],
+        unfolded=UNFOLDED_BLUNDERS,
         gravest=[_blunder(compiled, one, wording) for one in evaluation.gravest[:MOST_GRAVEST]],
         game=_sample_game(trace, wording),
         sample_note=wording.say("sample_note", seed=str(seed)),

@@ -47,6 +47,20 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
         "Uma partida em vinte fica abaixo de {low}, e uma acima de {high} (ótimo: {best_low} e {best_high}).",
         "One game in twenty ends below {low}, and one above {high} (optimum: {best_low} and {best_high}).",
     ),
+    "mean_lines": ("rayas: las medias", "tracejado: as médias", "dashed: the means"),
+    "more_mistakes": ("Otros {count}", "Outros {count}", "{count} more"),
+    "show_list": ("Ver la lista", "Ver a lista", "Show the list"),
+    "show_game": ("Ver la partida", "Ver a partida", "Show the game"),
+    "scroll_hint": (
+        "La tabla sigue a la derecha: deslizala.",
+        "A tabela continua à direita: deslize-a.",
+        "The table goes on to the right: scroll it.",
+    ),
+    "heat_title": (
+        "{where}: {total} en total",
+        "{where}: {total} no total",
+        "{where}: {total} in all",
+    ),
     "where_lost": (
         "Dónde se pierden los puntos",
         "Onde se perdem os pontos",
@@ -74,9 +88,9 @@ _TEXTS: Final[dict[str, tuple[str, str, str]]] = {
         "Points lost by box and round",
     ),
     "heat_note": (
-        "Cada decisión cuenta en el casillero que cerró el turno; en milésimas de punto por partida.",
-        "Cada decisão conta na casa com que a vez terminou; em milésimos de ponto por partida.",
-        "Each decision counts for the box that ended its turn; in thousandths of a point per game.",
+        "Cada decisión cuenta en el casillero que cerró el turno; en puntos por partida.",
+        "Cada decisão conta na casa com que a vez terminou; em pontos por partida.",
+        "Each decision counts for the box that ended its turn; in points per game.",
     ),
     "open_note": (
         "Perdido mientras el casillero estaba libre, y después.",

@@ -13,12 +13,12 @@ import pytest
 
 from agents.base import Agent
 from agents.evaluation.exact import exact_evaluation, exact_summary
-from agents.evaluation.figures import exact_figures
-from agents.evaluation.report import MOST_BLUNDERS, MOST_GRAVEST, render_report
+from agents.evaluation.figures import exact_figures, regret_figure
+from agents.evaluation.report import MOST_BLUNDERS, MOST_GRAVEST, UNFOLDED_BLUNDERS, render_report
 from agents.evaluation.report_text import texts
 from agents.evaluation.traces import trace_game
 from agents.registry import make_agent
-from generala_env.rules.names import Language
+from generala_env.rules.names import Language, word
 from generala_env.rules.variants import get_variant
 from generala_env.solver.evaluation import ExactEvaluation
 from tests.browser import BROWSER, in_browser
@@ -174,6 +174,44 @@ def test_any_price_of_a_win_can_be_drawn(win: float) -> None:
     assert max(across) == pytest.approx(792)
     assert across == sorted(across[: len(across) // 2]) * 2
     assert exact_figures(exact_evaluation(agent, instant_win=win))
+
+
+def test_every_line_of_the_chart_is_in_its_key() -> None:
+    chart = page("es").split('id="distribution"')[1].split("</section>")[0]
+    assert chart.count('<line class="mean"') == 2
+    key = chart.split('<p class="key">')[1].split("</p>")[0]
+    assert "of-agent" in key
+    assert "of-optimal" in key
+    assert '<span class="of-mean">rayas: las medias</span>' in key
+
+
+def test_lost_points_have_one_unit_throughout() -> None:
+    agent = make_agent("random", evaluated()[0].compiled.variant)
+    evaluation = exact_evaluation(agent)
+    lost = evaluation.regret_by_box[:-1]
+    assert lost.max() > 1  # a thousand thousandths, which would have a separator
+    text = render_report(agent, evaluation, language="es")
+    shown = re.findall(r"<td style=[^>]+>([^<]+)</td>", text.split('id="heat-map"')[1].split("</section>")[0])
+    assert shown == [f"{value:.3f}".replace(".", ",") for value in lost.ravel().tolist()]
+
+
+def test_what_is_long_is_folded_and_what_is_wide_says_so() -> None:
+    text = page()
+    assert len(entries(text.split("<details>")[0], "blunders")) == UNFOLDED_BLUNDERS
+    assert len(entries(text, "blunders")) > UNFOLDED_BLUNDERS
+    for section in ("gravest", "game"):
+        assert "<details>" in text.split(f'id="{section}"')[1].split("</section>")[0]
+    assert text.count('<div class="panel scroll"') == text.count('<p class="scroll-hint"') == 3
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_the_heat_map_figure_is_in_one_language(language: Language) -> None:
+    _, evaluation = evaluated()
+    axes, bar = regret_figure(evaluation, language=language).axes
+    say = texts(language)
+    assert axes.get_xlabel() == word("round", language)
+    assert axes.get_title().startswith(say["heat_map"])
+    assert bar.get_ylabel() == say["lost_axis"]
 
 
 def test_an_agents_name_cannot_break_the_page() -> None:
