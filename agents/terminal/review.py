@@ -38,24 +38,26 @@ def review(record: GameRecord, screen: Screen, adviser: Adviser) -> None:
     """Print, for each seat, its share of optimal decisions and the ones that cost most."""
     alone = len(record.table.seats) == 1
     judged = judge(record, adviser)
-    unit = screen.say("unit_points" if alone else "unit_win")
-    key = "review_sum" if adviser.is_exact else "review_estimate"
+    unit = word("points", screen.language) if alone else screen.say("unit_win")
+    summed = "review_sum" if adviser.is_exact else "review_estimate"
     for seat, (name, verdicts) in enumerate(zip(screen.names, judged, strict=True)):
         total = sum(verdict.cost for verdict in verdicts)
         good = sum(verdict.is_optimal for verdict in verdicts)
         cost = screen.say("cost_points" if alone else "cost_win", value=_shown(screen, total, alone=alone))
-        line = screen.say(key, name=name, good=good, count=len(verdicts), cost=cost)
+        line = screen.say(summed, name=name, good=good, count=len(verdicts), cost=cost)
         screen.console.print(line, style="bold", markup=False, highlight=False)
         worst = sorted((v for v in verdicts if not v.is_optimal), key=lambda v: -v.cost)[:REVIEW_CHOICES]
         if not worst:
             continue
-        table = RichTable(title=screen.say_of("review_title", seat))
+        # The unit stands in the title and there are no lines, so that moves fit on a narrow terminal.
+        title = Text(f"{screen.say_of('review_title', seat)} ({unit})")
+        table = RichTable(title=title, box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for heading in (word("round", screen.language), word("throw", screen.language)):
             table.add_column(heading, justify="right")
         table.add_column(word("dice", screen.language), no_wrap=True)
-        for key in ("did", "best"):
-            table.add_column(screen.say(key))
-        table.add_column(f"{screen.say('cost')} ({unit})", justify="right")
+        for done in ("did", "best"):
+            table.add_column(screen.say(done))
+        table.add_column(screen.say("cost"), justify="right", no_wrap=True)
         for verdict in worst:
             state = verdict.state
             table.add_row(

@@ -173,7 +173,7 @@ class Screen:
         table.add_column("", justify="right", style="dim", no_wrap=True)
         table.add_column(word("box", self.language), no_wrap=True)
         for seat, name in enumerate(self.names):
-            heading = self._mark(state, seat) + (name if has_names else str(seat + 1))
+            heading = Text(self._mark(state, seat) + (name if has_names else str(seat + 1)))
             style = self._seat_style(state, seat)
             table.add_column(heading, justify="right", style=style, no_wrap=True, min_width=SCORE_DIGITS)
         if mask is not None:
@@ -339,7 +339,7 @@ class Screen:
             margin = self.number(state.scores[seat] - state.scores[rival], 0, sign=True)
             table.add_row(
                 f"{places[seat] + 1}.",
-                self.names[seat],
+                Text(self.names[seat]),
                 str(state.scores[seat]),
                 *([margin] if has_margin else []),
                 str(state.players[seat].sheet.count(0)),

@@ -99,7 +99,6 @@ _TEXTS: Final[Texts] = {
         "{value} % de probabilidade de ganhar",
         "{value} % chance of winning",
     ),
-    "unit_points": ("puntos", "pontos", "points"),
     "unit_win": ("% de ganar", "% de ganhar", "% of winning"),
     "margin": ("diferencia", "diferença", "margin"),
     "boxes_struck": ("tachados", "riscados", "struck"),

@@ -403,9 +403,32 @@ def test_a_review_says_of_what_its_costs_are_and_that_they_are_estimates(
     assert re.search(cost, out.getvalue())
     assert text("estimate_note", language) in out.getvalue()
     assert text("unit_win", language) in out.getvalue()
+    for name in screen.names:
+        assert re.search(rf"^{name}: \d+ .*\d %", out.getvalue(), re.MULTILINE)
     # An estimate does not tell what is optimal.
     assert "optimal;" not in out.getvalue()
     assert "óptimas" not in out.getvalue()
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_review_is_not_cut_on_a_narrow_terminal(language: str) -> None:
+    played, _ = game(None, closing_everything(), ("me", "random"), variant="doble")
+    played.play()
+    out = io.StringIO()
+    screen = Screen(Console(file=out, width=60), played.record.table, language=language, skin="standard")
+    review(played.record, screen, played.adviser)
+    assert "…" not in out.getvalue()
+    assert max(map(len, out.getvalue().splitlines())) <= 60
+
+
+def test_a_name_is_shown_as_it_was_given() -> None:
+    played, out = game(None, closing_everything(), ("me:[/b]", "random"))
+    played.play()
+    review(played.record, played.screen, played.adviser)
+    lines = out.getvalue().splitlines()
+    name = re.escape("[/b]")
+    for told in (rf"box .*{name}", rf"[12]\. +{name}", f"decisions of {name} that"):
+        assert any(re.search(told, line) for line in lines), told
 
 
 def test_hints_have_the_decimal_sign_of_their_language() -> None:
