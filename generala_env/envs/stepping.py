@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -26,6 +25,7 @@ from generala_env.rules.dice import (
     NUM_THROWS,
     THROWS_PER_TURN,
 )
+from generala_env.threads import in_shares
 
 # Columns of the state array: the fields of a ``Position``.
 NUM_COLUMNS: Final = len(Position._fields)
@@ -513,7 +513,7 @@ def _describe(start: Any, stop: Any, batch: Any, tables: Any, description: Any, 
         flags[WON, index] = has_ended and last[index, IS_WON] != 0
 
 
-@kernel(is_inner=True)
+@kernel()
 def _step_range(
     start: Any,
     stop: Any,
@@ -624,7 +624,7 @@ def _step_range(
     return num_ended
 
 
-@kernel(is_inner=True)
+@kernel()
 def _first_illegal(start: Any, stop: Any, actions: Any, batch_at: Any, skips_over: Any) -> Any:
     """Return the first environment from ``start`` to ``stop - 1`` whose action is not legal, or ``_NONE``.
 
@@ -659,7 +659,6 @@ def step(
     illegal_mode: Any,
     illegal_reward: Any,
     autoreset: Any,
-    chunks: Any,  # noqa: ARG001 - one for each thread, and here is one
 ) -> Any:
     """Step all environments, or none if an action is to raise.
 
@@ -679,7 +678,6 @@ def step(
         illegal_mode: ``RAISE`` or another of ``ILLEGAL_ACTIONS``.
         illegal_reward: The reward of an illegal action that does not raise.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
-        chunks: How many threads share the step.
 
     Returns:
         The first environment whose action raises, or -1; and how many episodes ended.
@@ -705,50 +703,50 @@ def step(
     return -1 if illegal_at == _NONE else illegal_at, num_ended
 
 
-@kernel(parallel=True)
-def step_parallel(
-    actions: Any,
+def step_in_shares(
+    shares: int,
+    actions: NDArray[np.int64],
     tables_at: Any,
     batch_at: Any,
-    observations: Any,
-    final_observations: Any,
-    numbers: Any,
-    flags: Any,
-    throw: Any,
-    dice: Any,
-    open_boxes: Any,
-    masks: Any,
-    win_points: Any,
-    illegal_mode: Any,
-    illegal_reward: Any,
-    autoreset: Any,
-    chunks: Any,
-) -> Any:
-    """Do what ``step`` does, one chunk of the environments for each thread."""
-    illegal_at, num_ended, num_envs = _NONE, 0, len(actions)
-    if illegal_mode == RAISE:
+    observations: NDArray[np.float32],
+    final_observations: NDArray[np.float32],
+    description: Description,
+    win_points: float,
+    illegal_mode: int,
+    illegal_reward: float,
+    autoreset: int,
+) -> tuple[int, int]:
+    """Do what ``step`` does with as many threads as there are shares, each with a run of environments."""
+    bounds = [len(actions) * share // shares for share in range(shares + 1)]
+
+    def look(share: int, _: int) -> int:
         # Each thread looks at what it wrote itself: for another's, the cores would have to talk.
-        for chunk in numba.prange(chunks):
-            start, stop = chunk * num_envs // chunks, (chunk + 1) * num_envs // chunks
-            found = _first_illegal(start, stop, actions, batch_at, autoreset == NEXT_STEP)
-            illegal_at = min(illegal_at, found)
-    if illegal_at == _NONE:
-        for chunk in numba.prange(chunks):
-            num_ended += _step_range(
-                chunk * num_envs // chunks,
-                (chunk + 1) * num_envs // chunks,
+        start, stop = bounds[share], bounds[share + 1]
+        return int(_first_illegal(start, stop, actions, batch_at, autoreset == NEXT_STEP))
+
+    def step_run(share: int, _: int) -> int:
+        return int(
+            _step_range(
+                bounds[share],
+                bounds[share + 1],
                 actions,
                 tables_at,
                 batch_at,
                 observations,
                 final_observations,
-                (numbers, flags, throw, dice, open_boxes, masks),
+                tuple(description),
                 win_points,
                 illegal_mode,
                 illegal_reward,
                 autoreset,
             )
-    return -1 if illegal_at == _NONE else illegal_at, num_ended
+        )
+
+    if illegal_mode == RAISE:
+        illegal_at = min(in_shares(look, shares))
+        if illegal_at != _NONE:
+            return illegal_at, 0
+    return -1, sum(in_shares(step_run, shares))
 
 
 @kernel()

@@ -44,7 +44,7 @@ from generala_env.envs.stepping import (
     pcg64_words,
     reset_chosen,
     step,
-    step_parallel,
+    step_in_shares,
     write_all,
 )
 from generala_env.rules.actions import NUM_KEEP_ACTIONS
@@ -367,18 +367,13 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             over = np.flatnonzero(batch.terminated).tolist()
             raise gym.error.ResetNeeded(f"the episodes of environments {over} are over: call reset()")
         observations = np.empty(self._observations_shape, dtype=np.float32)
-        illegal_at, num_ended = (step if self.num_threads == 1 else step_parallel)(
-            actions,
-            *self._bundled(),
-            observations,
-            self._final_observations,
-            *description,
-            self._win_points,
-            self._illegal_mode,
-            self.illegal_reward,
-            self._autoreset_code,
-            self.num_threads,
-        )
+        shares = min(self.num_threads, self.num_envs)
+        before = (actions, *self._bundled(), observations, self._final_observations)
+        after = (self._win_points, self._illegal_mode, self.illegal_reward, self._autoreset_code)
+        if shares == 1:
+            illegal_at, num_ended = step(*before, *description, *after)
+        else:
+            illegal_at, num_ended = step_in_shares(shares, *before, description, *after)
         if illegal_at >= 0:
             legal = np.flatnonzero(batch.masks[illegal_at]).tolist()
             raise IllegalActionError(

@@ -16,10 +16,10 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
@@ -46,9 +46,13 @@ from generala_env.solver.duel_kernels import (
 from generala_env.solver.playoff import NOTHING_YET, Playoff, playoff_of
 from generala_env.solver.storage import DuelStore, StoreError
 from generala_env.solver.turn import keep_union_table
+from generala_env.threads import in_shares, num_shares
 
 PAIRS_PER_TASK: Final = 2048
 """How many pairs are solved between two looks at the progress bar and at Ctrl-C."""
+
+_LEAST_PAIRS: Final = 4  # that are worth a thread
+_LEAST_TURNS: Final = 16
 
 _FEWEST_CACHED: Final = 4096
 
@@ -256,19 +260,25 @@ class LayerTask:
             previous: All values of the layer below.
             values: Exactly the values of the run, written.
         """
-        solve_rows(
-            self.pairs(task),
-            self.tables,
-            self.ranges,
-            self._weights,
-            self._closings,
-            subsets_table(),
-            self.below,
-            previous,
-            self._most_window,
-            numba.get_num_threads(),
-            values,
-        )
+        pairs = self.pairs(task)
+
+        def solve(share: int, shares: int) -> None:
+            solve_rows(
+                share,
+                shares,
+                pairs,
+                self.tables,
+                self.ranges,
+                self._weights,
+                self._closings,
+                subsets_table(),
+                self.below,
+                previous,
+                self._most_window,
+                values,
+            )
+
+        in_shares(solve, num_shares(len(pairs.movers), _LEAST_PAIRS))
 
 
 LayerSolver = Callable[[LayerTask, NDArray[Any], NDArray[Any], Callable[[int], None]], None]
@@ -278,7 +288,7 @@ LayerSolver = Callable[[LayerTask, NDArray[Any], NDArray[Any], Callable[[int], N
 def solve_layer_here(
     task: LayerTask, previous: NDArray[Any], values: NDArray[Any], report: Callable[[int], None]
 ) -> None:
-    """Solve a layer in this process, on numba's threads."""
+    """Solve a layer in this process."""
     for number in range(task.num_tasks):
         first, last = task.bounds(number)
         task.solve(number, previous, values[first:last])
@@ -493,18 +503,20 @@ class DuelSolution:
             rows = np.flatnonzero(numbers == number)
             self._check_rows(number - 1, other[rows])
             priced = np.empty((len(rows), 2, NUM_PARTIAL_KEEPS))
-            price_turns(
-                mover[rows],
-                other[rows],
-                difference[rows],
-                plan.compiled.tables,
-                plan.ranges,
-                plan.closings,
-                keep_union_table(),
-                plan.layers[number - 1].index,
-                self.values[number - 1],
-                priced,
+            price = partial(
+                price_turns,
+                movers=mover[rows],
+                others=other[rows],
+                differences=difference[rows],
+                tables=plan.compiled.tables,
+                ranges=plan.ranges,
+                closings=plan.closings,
+                union=keep_union_table(),
+                index=plan.layers[number - 1].index,
+                previous=self.values[number - 1],
+                keep_values=priced,
             )
+            in_shares(price, num_shares(len(rows), _LEAST_TURNS))
             keeps[rows] = priced
         return keeps
 

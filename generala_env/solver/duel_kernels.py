@@ -16,7 +16,6 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -562,8 +561,10 @@ def _solve_pair(
             result[base + x] = min(max(scratch.sums[2, x], 0.0), one)
 
 
-@kernel(parallel=True)
+@kernel()
 def solve_rows(
+    share: int,
+    num_shares: int,
     pairs: Pairs,
     tables: CardTables,
     ranges: PointRanges,
@@ -573,12 +574,13 @@ def solve_rows(
     index: LayerIndex,
     previous: NDArray[Any],
     most_window: int,
-    num_shares: int,
     values: NDArray[Any],
 ) -> None:
-    """Solve pairs of cards, each independent of the others.
+    """Solve a share of pairs of cards, each independent of the others.
 
     Args:
+        share: Which share, from 0.
+        num_shares: How many there are.
         pairs: Which.
         tables: Of the rules.
         ranges: How many points there can be.
@@ -588,37 +590,35 @@ def solve_rows(
         index: Where the successors' values lie.
         previous: Values of the layer with one box fewer.
         most_window: Length of the widest window of successors.
-        num_shares: Into how many parallel shares to divide the pairs.
         values: Written.
     """
     kind = previous.dtype
     num_rows, num_slots = closings.points.shape[2], closings.after.shape[2]
     num_boxes = tables.closable.shape[1]
     # Interleaved shares: neighbours have ranges of like width, so shares cost alike.
-    for share in numba.prange(num_shares):
-        scratch = Scratch(
-            np.empty((NUM_KEEPS, BLOCK), kind),
-            np.empty((NUM_PARTIAL_KEEPS, BLOCK), kind),
-            np.empty((NUM_THROWS, BLOCK), kind),
-            np.zeros((NUM_GROUPS, num_rows, BLOCK), kind),
-            np.empty((num_boxes, num_slots, most_window), kind),
-            np.empty((_MOST_SUBSETS, BLOCK), kind),
-            np.empty((3, BLOCK), kind),
+    scratch = Scratch(
+        np.empty((NUM_KEEPS, BLOCK), kind),
+        np.empty((NUM_PARTIAL_KEEPS, BLOCK), kind),
+        np.empty((NUM_THROWS, BLOCK), kind),
+        np.zeros((NUM_GROUPS, num_rows, BLOCK), kind),
+        np.empty((num_boxes, num_slots, most_window), kind),
+        np.empty((_MOST_SUBSETS, BLOCK), kind),
+        np.empty((3, BLOCK), kind),
+    )
+    for item in range(share, len(pairs.movers), num_shares):
+        _solve_pair(
+            pairs.movers[item],
+            pairs.others[item],
+            tables,
+            ranges,
+            weights,
+            closings,
+            subsets,
+            index,
+            previous,
+            scratch,
+            values[pairs.starts[item] :],
         )
-        for item in range(share, len(pairs.movers), num_shares):
-            _solve_pair(
-                pairs.movers[item],
-                pairs.others[item],
-                tables,
-                ranges,
-                weights,
-                closings,
-                subsets,
-                index,
-                previous,
-                scratch,
-                values[pairs.starts[item] :],
-            )
 
 
 @lru_cache(maxsize=16)
@@ -690,8 +690,10 @@ def operations_per_difference(compiled: CompiledVariant) -> int:
     return total + means + maxima + NUM_THROWS
 
 
-@kernel(parallel=True)
+@kernel()
 def price_turns(
+    share: int,
+    num_shares: int,
     movers: NDArray[np.int64],
     others: NDArray[np.int64],
     differences: NDArray[np.int64],
@@ -703,9 +705,11 @@ def price_turns(
     previous: NDArray[Any],
     keep_values: NDArray[np.float64],
 ) -> None:
-    """Price every keep of single turns, in float64.
+    """Price every keep of a share of single turns, in float64.
 
     Args:
+        share: Which share, from 0.
+        num_shares: How many there are.
         movers: (N,) classes of the players to move, all of one layer.
         others: (N,) classes of the players to wait.
         differences: (N,) points of the mover less points of the other.
@@ -718,7 +722,7 @@ def price_turns(
         keep_values: (N, 2, 210), written.
     """
     num_boxes = tables.closable.shape[1]
-    for item in numba.prange(len(movers)):
+    for item in range(share, len(movers), num_shares):
         mover, other = movers[item], others[item]
         card = tables.card_of_class[mover]
         status = tables.card_status[card]

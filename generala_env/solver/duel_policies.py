@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +29,9 @@ from generala_env.solver.duel_kernels import (
     pair_offset,
 )
 from generala_env.solver.policy_turns import Policy, TurnOutcomes, turn_outcomes
+from generala_env.threads import in_shares, num_shares
+
+_LEAST_PAIRS: Final = 64  # that are worth a thread
 
 
 def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes | None:
@@ -61,34 +63,34 @@ def _by_class(compiled: CompiledVariant, outcomes: TurnOutcomes) -> TurnOutcomes
     )
 
 
-@kernel(parallel=True)
+@kernel()
 def _follow_rows(
+    share: int,
+    num_shares: int,
     pairs: Pairs,
     ranges: PointRanges,
     index: LayerIndex,
     previous: NDArray[Any],
     outcomes: TurnOutcomes,
-    num_shares: int,
     values: NDArray[Any],
 ) -> None:
-    """Write the values of pairs of which the mover follows a policy; see ``solve_rows``."""
-    for share in numba.prange(num_shares):
-        for item in range(share, len(pairs.movers), num_shares):
-            mover, other = pairs.movers[item], pairs.others[item]
-            lowest = lowest_difference(ranges, mover, other)
-            width = highest_difference(ranges, mover, other) - lowest + 1
-            total = np.full(width, outcomes.wins[mover])
-            for outcome in range(outcomes.start[mover], outcomes.start[mover + 1]):
-                after, probability = outcomes.after[outcome], outcomes.probability[outcome]
-                low = lowest_difference(ranges, other, after)
-                high = highest_difference(ranges, other, after)
-                start = pair_offset(index, other, after)
-                reached = -(lowest + outcomes.points[outcome])
-                for x in range(width):
-                    place = min(max(reached - x, low), high) - low
-                    total[x] += probability * (1.0 - previous[start + place])
+    """Write the values of a share of pairs of which the mover follows a policy; see ``solve_rows``."""
+    for item in range(share, len(pairs.movers), num_shares):
+        mover, other = pairs.movers[item], pairs.others[item]
+        lowest = lowest_difference(ranges, mover, other)
+        width = highest_difference(ranges, mover, other) - lowest + 1
+        total = np.full(width, outcomes.wins[mover])
+        for outcome in range(outcomes.start[mover], outcomes.start[mover + 1]):
+            after, probability = outcomes.after[outcome], outcomes.probability[outcome]
+            low = lowest_difference(ranges, other, after)
+            high = highest_difference(ranges, other, after)
+            start = pair_offset(index, other, after)
+            reached = -(lowest + outcomes.points[outcome])
             for x in range(width):
-                values[pairs.starts[item] + x] = min(max(total[x], 0.0), 1.0)
+                place = min(max(reached - x, low), high) - low
+                total[x] += probability * (1.0 - previous[start + place])
+        for x in range(width):
+            values[pairs.starts[item] + x] = min(max(total[x], 0.0), 1.0)
 
 
 def _solve_layer(
@@ -105,15 +107,17 @@ def _solve_layer(
         return
     for number in range(task.num_tasks):
         first, last = task.bounds(number)
-        _follow_rows(
-            task.pairs(number),
-            task.ranges,
-            task.below,
-            previous,
-            followed,
-            numba.get_num_threads(),
-            values[first:last],
+        pairs, run = task.pairs(number), values[first:last]
+        follow = partial(
+            _follow_rows,
+            pairs=pairs,
+            ranges=task.ranges,
+            index=task.below,
+            previous=previous,
+            outcomes=followed,
+            values=run,
         )
+        in_shares(follow, num_shares(len(pairs.movers), _LEAST_PAIRS))
         report(last - first)
 
 

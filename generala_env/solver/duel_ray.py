@@ -54,7 +54,7 @@ def ray_solver(address: str = LOCAL, *, num_workers: int | None = None) -> Itera
         logging_level=logging.ERROR,
         log_to_driver=False,
     )
-    # A worker may die as often as it likes; one task takes one core, so one numba thread.
+    # A worker may die as often as it likes; one task takes one core, so one thread.
     run = ray.remote(num_cpus=1, max_retries=-1, runtime_env={"env_vars": {"NUMBA_NUM_THREADS": "1"}})(
         _solve_run
     )

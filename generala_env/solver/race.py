@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,6 +32,10 @@ from generala_env.solver.turn import (
     solve_turn,
     throws_after_keeps,
 )
+from generala_env.threads import in_shares, num_shares
+
+_LEAST_TURNS: Final = 8  # that are worth a thread
+_LEAST_CLOSINGS: Final = 64
 
 
 @kernel()
@@ -142,22 +145,24 @@ def _win_after(
     return float(total)
 
 
-@kernel(parallel=True)
+@kernel()
 def _race_turns(
+    share: int,
+    num_shares: int,
     sides: Sides,
     tables: CardTables,
     futures: Futures,
     union: NDArray[np.int16],
     keep_values: NDArray[np.float64],
 ) -> None:
-    """Solve turns for the probability of winning, one a row, in parallel.
+    """Solve a share of the turns, one a row, for the probability of winning.
 
     ``keep_values`` (rows, 2, 210) is written.
     """
     points, closable = tables.points, tables.closable
     future, wins = futures.distribution, futures.wins
     most = points.max()
-    for row in numba.prange(len(sides.own)):
+    for row in range(share, len(sides.own), num_shares):
         card, score = tables.card_of_class[sides.own[row]], sides.score[row]
         opened, status = tables.card_open[card], tables.card_status[card]
         by_total = np.empty(2 * future.shape[1])
@@ -184,8 +189,10 @@ def _race_turns(
         solve_turn(best, tables, win_value, union, keep_values[row])
 
 
-@kernel(parallel=True)
+@kernel()
 def _race_closings(
+    share: int,
+    num_shares: int,
     sides: Sides,
     served: NDArray[np.int64],
     throw: NDArray[np.int64],
@@ -193,9 +200,9 @@ def _race_closings(
     futures: Futures,
     closing: NDArray[np.float64],
 ) -> None:
-    """Price closing each box now, one position a row; ``closing`` (rows, B) is written."""
+    """Price closing each box now in a share of positions, one a row; ``closing`` (rows, B) is written."""
     future, wins = futures.distribution, futures.wins
-    for row in numba.prange(len(sides.own)):
+    for row in range(share, len(sides.own), num_shares):
         card = tables.card_of_class[sides.own[row]]
         by_total = np.empty(2 * future.shape[1])
         _win_by_total(sides.others[row], sides.other_scores[row], futures.cumulative, by_total)
@@ -246,9 +253,14 @@ class RaceTables:
             (batch, 2, 210) float64, the value of every keep after the first and second throw.
         """
         keep_values = np.empty((len(cards), 2, NUM_PARTIAL_KEEPS))
-        _race_turns(
-            self._sides(cards, scores), self.compiled.tables, self.futures, keep_union_table(), keep_values
-        )
+        sides = self._sides(cards, scores)
+
+        def solve(share: int, shares: int) -> None:
+            _race_turns(
+                share, shares, sides, self.compiled.tables, self.futures, keep_union_table(), keep_values
+            )
+
+        in_shares(solve, num_shares(len(cards), _LEAST_TURNS))
         return keep_values
 
     def closing_values(
@@ -270,14 +282,16 @@ class RaceTables:
             (batch, B) float64, ``-inf`` where a box may not be closed.
         """
         closing = np.empty((len(cards), self.compiled.num_boxes))
-        _race_closings(
-            self._sides(cards, scores),
-            np.ascontiguousarray(served, dtype=np.int64),
-            np.ascontiguousarray(throw, dtype=np.int64),
-            self.compiled.tables,
-            self.futures,
-            closing,
-        )
+        sides = self._sides(cards, scores)
+        is_served = np.ascontiguousarray(served, dtype=np.int64)
+        throws = np.ascontiguousarray(throw, dtype=np.int64)
+
+        def price(share: int, shares: int) -> None:
+            _race_closings(
+                share, shares, sides, is_served, throws, self.compiled.tables, self.futures, closing
+            )
+
+        in_shares(price, num_shares(len(cards), _LEAST_CLOSINGS))
         return closing
 
 

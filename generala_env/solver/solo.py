@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +25,15 @@ from generala_env.rules.dice import KEEP_INDEX, KEEP_OF_MASK, NUM_PARTIAL_KEEPS,
 from generala_env.rules.game import GameState
 from generala_env.rules.variants import Variant
 from generala_env.solver.turn import best_closings, keep_union_table, solve_turn
+from generala_env.threads import in_shares, num_shares
+
+_LEAST_TURNS: Final = 16  # that are worth a thread
 
 
-@kernel(parallel=True)
+@kernel()
 def _solve_layer(
+    share: int,
+    num_shares: int,
     cards: NDArray[np.int64],
     tables: CardTables,
     win_values: NDArray[np.float64],
@@ -36,8 +42,8 @@ def _solve_layer(
     turn_values: NDArray[np.float64],
     keep_values: NDArray[np.float64],
 ) -> None:
-    """Solve the turns of cards with equally many open boxes, in parallel; values are by class."""
-    for position in numba.prange(len(cards)):
+    """Solve a share of the turns of cards with equally many open boxes; values are by class."""
+    for position in range(share, len(cards), num_shares):
         card = cards[position]
         closing = np.empty((2, NUM_THROWS))
         boxes = np.empty((2, NUM_THROWS), dtype=np.int64)
@@ -238,15 +244,18 @@ def _solve(
     win_values = np.where(compiled.instant_win, math.nan if win_points is None else win_points, math.nan)
     num_open = compiled.num_open[compiled.card_of_class]
     for layer in range(1, compiled.num_boxes + 1):
-        _solve_layer(
-            compiled.card_of_class[num_open == layer].astype(np.int64),
-            compiled.tables,
-            win_values,
-            keep_union_table(),
-            future,
-            turn_values,
-            class_keep_values,
+        cards = compiled.card_of_class[num_open == layer].astype(np.int64)
+        solve = partial(
+            _solve_layer,
+            cards=cards,
+            tables=compiled.tables,
+            win_values=win_values,
+            union=keep_union_table(),
+            future=future,
+            turn_values=turn_values,
+            keep_values=class_keep_values,
         )
+        in_shares(solve, num_shares(len(cards), _LEAST_TURNS))
     future.setflags(write=False)
     class_keep_values.setflags(write=False)
     return compiled, win_points, future, class_keep_values
