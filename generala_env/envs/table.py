@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.utils import EzPickle, seeding
+from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
@@ -26,7 +26,7 @@ from generala_env.rules.variants import DEFAULT_VARIANT, Variant, get_variant
 Observation = dict[str, NDArray[Any]]
 
 
-class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZoo's convention
+class raw_env(AECEnv):  # type: ignore[misc]  # noqa: N801 - PettingZoo's convention
     """Generala at a table, without PettingZoo's order-enforcing wrapper.
 
     ## Agents
@@ -111,20 +111,6 @@ class raw_env(AECEnv, EzPickle):  # type: ignore[misc]  # noqa: N801 - PettingZo
             ValueError: An option has a value that it does not know, or the variant is not for
                 that many players.
         """
-        EzPickle.__init__(
-            self,
-            num_players,
-            variant,
-            first_player=first_player,
-            reward=reward,
-            canonical_keeps=canonical_keeps,
-            observation_blocks=observation_blocks,
-            render_mode=render_mode,
-            dice=dice,
-            language=language,
-            render_size=render_size,
-            render_theme=render_theme,
-        )
         super().__init__()
         check_reward(reward)
         self.variant = get_variant(variant)

@@ -227,6 +227,26 @@ def test_a_table_is_pickled_with_its_options() -> None:
     assert env.state_of_game == twin.state_of_game
 
 
+@pytest.mark.parametrize("make", [table_v0.raw_env, table_v0.env])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_of_a_table_goes_on_with_the_game(make: Any, copied: Any) -> None:
+    env = make(num_players=2, variant="doble")
+    env.reset(seed=3)
+    for _ in range(9):
+        env.step(int(env.unwrapped.action_masks().argmax()))
+    twin = copied(env)
+    assert twin.agents == env.agents
+    for _ in range(30):
+        action = int(env.unwrapped.action_masks().argmax())
+        for one in (env, twin):
+            one.step(action)
+        assert twin.unwrapped.state_of_game == env.unwrapped.state_of_game
+        assert twin.infos == env.infos
+    env.reset()
+    twin.reset()
+    assert twin.unwrapped.state_of_game == env.unwrapped.state_of_game
+
+
 @pytest.mark.parametrize(
     ("option", "named"),
     [
