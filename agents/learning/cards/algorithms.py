@@ -254,7 +254,56 @@ class CardPPO(CardAlgorithm):
         return PPOLearner(env.compiled, settings, instant_win=env.env.instant_win, seed=seed)
 
 
-class CardDQN(CardAlgorithm):
+class _CardQLearning(CardAlgorithm):
+    """What Q-learning is told of games, with a network or without."""
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: GeneralaVecEnv | None = None,
+        learning_rate: Rate = 0.0,
+        train_freq: int = 8,
+        value_lambda: float = 0.0,
+        exploration_fraction: float = 1.0,
+        exploration_initial_eps: float = 0.1,
+        exploration_final_eps: float = 0.02,
+        random_start: float = 0.1,
+        **options: Any,
+    ) -> None:
+        """Make the learner.
+
+        Args:
+            policy: ``"CardPolicy"``.
+            env: Whose rules, observations and number of games.
+            learning_rate: Of Adam, where there is a network.
+            train_freq: Decisions of each game per update.
+            value_lambda: How far the targets look ahead.
+            exploration_fraction: Share of the run over which exploration falls.
+            exploration_initial_eps: Share of random actions at first.
+            exploration_final_eps: Share of random actions at last.
+            random_start: Share of games that begin from any card.
+            **options: Further options of ``CardAlgorithm``.
+        """
+        self.train_freq, self.value_lambda = train_freq, value_lambda
+        self.exploration_fraction = exploration_fraction
+        self.exploration_initial_eps = exploration_initial_eps
+        self.exploration_final_eps = exploration_final_eps
+        self.random_start = random_start
+        super().__init__(policy, env, learning_rate, **options)
+
+    def _games(self, env: GeneralaVecEnv) -> dict[str, Any]:
+        return {
+            "num_games": env.num_envs,
+            "num_steps": self.train_freq,
+            "epsilon": LinearSchedule(
+                self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
+            ),
+            "random_start": self.random_start,
+            "trace": self.value_lambda,
+        }
+
+
+class CardDQN(_CardQLearning):
     """Q-learning on a network that sees the card; see ``agents.learning.cards.dqn``."""
 
     learner: QLearner
@@ -264,13 +313,7 @@ class CardDQN(CardAlgorithm):
         policy: str | type[BasePolicy],
         env: GeneralaVecEnv | None = None,
         learning_rate: Rate = linear(3e-3, 0.0),  # noqa: B008 - a schedule holds no state
-        train_freq: int = 8,
-        value_lambda: float = 0.0,
         adam_beta2: float = 0.999,
-        exploration_fraction: float = 1.0,
-        exploration_initial_eps: float = 0.1,
-        exploration_final_eps: float = 0.02,
-        random_start: float = 0.1,
         average_share: float = 0.05,
         **options: Any,
     ) -> None:
@@ -280,42 +323,25 @@ class CardDQN(CardAlgorithm):
             policy: ``"CardPolicy"``.
             env: Whose rules, observations and number of games.
             learning_rate: Of Adam.
-            train_freq: Decisions of each game per update.
-            value_lambda: How far the targets look ahead.
             adam_beta2: Decay of Adam's second moments.
-            exploration_fraction: Share of the run over which exploration falls.
-            exploration_initial_eps: Share of random actions at first.
-            exploration_final_eps: Share of random actions at last.
-            random_start: Share of games that begin from any card.
             average_share: The window of the averaged weights, as a share of the updates so far.
-            **options: Further options of ``CardAlgorithm``.
+            **options: How games are played, as for ``CardTable``, and further options of ``CardAlgorithm``.
         """
-        self.train_freq = train_freq
-        self.value_lambda, self.adam_beta2 = value_lambda, adam_beta2
-        self.exploration_fraction = exploration_fraction
-        self.exploration_initial_eps = exploration_initial_eps
-        self.exploration_final_eps = exploration_final_eps
-        self.random_start, self.average_share = random_start, average_share
+        self.adam_beta2, self.average_share = adam_beta2, average_share
         super().__init__(policy, env, learning_rate, **options)
 
     def _make_learner(self, env: GeneralaVecEnv, network: CardNetworkSettings, seed: int) -> QLearner:
         settings = QSettings(
             network=network,
-            num_games=env.num_envs,
-            num_steps=self.train_freq,
             learning_rate=self.lr_schedule,
             betas=(0.9, self.adam_beta2),
-            epsilon=LinearSchedule(
-                self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
-            ),
-            random_start=self.random_start,
-            trace=self.value_lambda,
             average_share=self.average_share,
+            **self._games(env),
         )
         return QLearner(env.compiled, settings, instant_win=env.env.instant_win, seed=seed)
 
 
-class CardTable(CardAlgorithm):
+class CardTable(_CardQLearning):
     """Q-learning with a number for each afterstate and no network: the yardstick."""
 
     learner: TabularLearner
@@ -324,12 +350,6 @@ class CardTable(CardAlgorithm):
         self,
         policy: str | type[BasePolicy],
         env: GeneralaVecEnv | None = None,
-        train_freq: int = 8,
-        value_lambda: float = 0.0,
-        exploration_fraction: float = 1.0,
-        exploration_initial_eps: float = 0.1,
-        exploration_final_eps: float = 0.02,
-        random_start: float = 0.1,
         memory_share: float = 0.1,
         **options: Any,
     ) -> None:
@@ -338,31 +358,14 @@ class CardTable(CardAlgorithm):
         Args:
             policy: ``"CardPolicy"``.
             env: Whose rules, observations and number of games.
-            train_freq: Decisions of each game per update.
-            value_lambda: How far the targets look ahead.
-            exploration_fraction: Share of the run over which exploration falls.
-            exploration_initial_eps: Share of random actions at first.
-            exploration_final_eps: Share of random actions at last.
-            random_start: Share of games that begin from any card.
             memory_share: How long targets count, as a share of the updates so far.
-            **options: Further options of ``CardAlgorithm``.
+            **options: ``train_freq``, ``value_lambda``, ``exploration_fraction``,
+                ``exploration_initial_eps``, ``exploration_final_eps`` and ``random_start``, as in a
+                config; and further options of ``CardAlgorithm``.
         """
-        self.train_freq, self.value_lambda = train_freq, value_lambda
-        self.exploration_fraction = exploration_fraction
-        self.exploration_initial_eps = exploration_initial_eps
-        self.exploration_final_eps = exploration_final_eps
-        self.random_start, self.memory_share = random_start, memory_share
-        super().__init__(policy, env, 0.0, **options)
+        self.memory_share = memory_share
+        super().__init__(policy, env, **options)
 
     def _make_learner(self, env: GeneralaVecEnv, network: CardNetworkSettings, seed: int) -> TabularLearner:
-        settings = TabularSettings(
-            num_games=env.num_envs,
-            num_steps=self.train_freq,
-            epsilon=LinearSchedule(
-                self.exploration_initial_eps, self.exploration_final_eps, self.exploration_fraction
-            ),
-            random_start=self.random_start,
-            trace=self.value_lambda,
-            memory_share=self.memory_share,
-        )
+        settings = TabularSettings(memory_share=self.memory_share, **self._games(env))
         return TabularLearner(env.compiled, settings, instant_win=env.env.instant_win, seed=seed)

@@ -16,9 +16,9 @@ import torch
 
 from agents.learning.cards.kernels import collect_q
 from agents.learning.cards.learner import (
-    EXPLORATION,
     RATE,
     CardLearner,
+    GameSettings,
     Schedule,
     State,
     WeightAverage,
@@ -35,29 +35,19 @@ from generala_env.rules.variants import Variant
 
 
 @dataclass(frozen=True)
-class QSettings:
+class QSettings(GameSettings):
     """How a card DQN learns.
 
     Attributes:
         network: The shape of the network.
-        num_games: Games played side by side.
-        num_steps: Decisions of each game in an iteration.
         learning_rate: Of Adam.
         betas: Of Adam.
-        epsilon: The chance of a random action.
-        random_start: The chance that a game starts from any card.
-        trace: Lambda of the targets, 0 for one step.
         average_share: The window of the averaged weights, as a share of the updates so far.
     """
 
     network: CardNetworkSettings = field(default_factory=CardNetworkSettings)
-    num_games: int = 4096
-    num_steps: int = 8
     learning_rate: Schedule = RATE
     betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: Schedule = EXPLORATION
-    random_start: float = 0.0
-    trace: float = 0.0
     average_share: float = 0.05
 
 
@@ -80,13 +70,7 @@ class QLearner(CardLearner):
         seed: int = 0,
     ) -> None:
         self.settings = settings or QSettings()
-        super().__init__(
-            variant,
-            num_games=self.settings.num_games,
-            instant_win=instant_win,
-            random_start=self.settings.random_start,
-            seed=seed,
-        )
+        super().__init__(variant, self.settings, instant_win=instant_win, seed=seed)
         features = card_features(self.compiled)
         self.features = torch.from_numpy(features)
         generator = torch.Generator().manual_seed(seed)
@@ -100,11 +84,6 @@ class QLearner(CardLearner):
         self.average = WeightAverage(self.network.parameters(), self.settings.average_share)
         self._sums = np.zeros((self.num_rows, NUM_OUTPUTS), dtype=np.float32)
         self._counts = np.zeros_like(self._sums)
-
-    @property
-    def num_decisions_per_iteration(self) -> int:
-        """Decisions of all games together in an iteration."""
-        return self.settings.num_games * self.settings.num_steps
 
     def collect_and_learn_iteration(self, remaining: float) -> dict[str, float]:
         """Play epsilon-greedily, take one gradient step, and return what is worth a log."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +37,25 @@ def constant(value: float) -> Schedule:
 RATE: Final = linear(3e-3, 0.0)
 EXPLORATION: Final = linear(0.1, 0.02)
 """How learning rates and the share of random actions fall unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class GameSettings:
+    """How games are played while learning from them.
+
+    Attributes:
+        num_games: Games played side by side.
+        num_steps: Decisions of each game in an iteration.
+        epsilon: The chance of an action drawn uniformly.
+        random_start: The chance that a game starts from any card.
+        trace: Lambda of the targets, 0 for one step.
+    """
+
+    num_games: int = 4096
+    num_steps: int = 8
+    epsilon: Schedule = EXPLORATION
+    random_start: float = 0.1
+    trace: float = 0.0
 
 
 class WeightAverage:
@@ -100,9 +120,8 @@ class CardLearner:
 
     Args:
         variant: A preset's name, a variant, or its tables.
-        num_games: Games played side by side.
+        settings: How to play and learn.
         instant_win: How a served Generala that wins is treated.
-        random_start: The chance that a game starts from any card, not the empty one.
         seed: Of the dice, the exploration and the initial weights.
 
     Attributes:
@@ -119,21 +138,21 @@ class CardLearner:
     def __init__(
         self,
         variant: str | Variant | CompiledVariant,
+        settings: GameSettings,
         *,
-        num_games: int,
         instant_win: InstantWin,
-        random_start: float,
         seed: int,
     ) -> None:
         self.compiled = variant if isinstance(variant, CompiledVariant) else compile_variant(variant)
         self.tables: AfterstateTables = afterstate_tables(self.compiled, instant_win)
-        self.random_start = random_start
+        self.num_games, self.num_steps = settings.num_games, settings.num_steps
+        self.random_start = settings.random_start
         self.rng = np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
         self.games = Games(
-            np.zeros(num_games, dtype=np.int32),
-            np.zeros(num_games, dtype=np.int16),
-            np.zeros(num_games, dtype=np.int16),
-            np.zeros(num_games, dtype=np.int16),
+            np.zeros(self.num_games, dtype=np.int32),
+            np.zeros(self.num_games, dtype=np.int16),
+            np.zeros(self.num_games, dtype=np.int16),
+            np.zeros(self.num_games, dtype=np.int16),
         )
         # From any card: games that all begin together would stay in step for long.
         start_games(self.tables, self.rng, 1.0, self.games)
@@ -147,7 +166,7 @@ class CardLearner:
     @property
     def num_decisions_per_iteration(self) -> int:
         """Decisions of all games together in an iteration."""
-        raise NotImplementedError
+        return self.num_games * self.num_steps
 
     def collect_and_learn_iteration(self, remaining: float) -> dict[str, float]:
         """Play some decisions, learn from them, and return what is worth a log.

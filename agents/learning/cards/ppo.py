@@ -18,9 +18,9 @@ from torch import nn
 
 from agents.learning.cards.kernels import Decisions, collect_ppo, policy_gradient, value_gradient
 from agents.learning.cards.learner import (
-    EXPLORATION,
     RATE,
     CardLearner,
+    GameSettings,
     Schedule,
     State,
     WeightAverage,
@@ -42,14 +42,12 @@ _ENTROPY: Final = linear(0.5, 0.0)
 
 
 @dataclass(frozen=True)
-class PPOSettings:
+class PPOSettings(GameSettings):
     """How a card PPO learns.
 
     Attributes:
         actor: The shape of the actor; its ``output_scale`` is in units of preference.
         critic: The shape of the critic.
-        num_games: Games played side by side.
-        num_steps: Decisions of each game in an iteration.
         num_minibatches: Parts an iteration's games are learned from, one gradient step each.
         num_epochs: How often each part is learned from.
         learning_rate: Of Adam, for the actor.
@@ -57,17 +55,11 @@ class PPOSettings:
         betas: Of Adam.
         clip_range: How far the ratio of probabilities may go from 1.
         entropy_price: The price of entropy, in points per nat.
-        epsilon: The chance of an action drawn uniformly, not by the actor. The critic prices all
-            actions, so it has to see some that the actor has given up.
-        random_start: The chance that a game starts from any card.
-        trace: Lambda of the critic's targets, 0 for one step.
         average_share: The window of the averaged weights, as a share of the updates so far.
     """
 
     actor: CardNetworkSettings = field(default_factory=CardNetworkSettings)
     critic: CardNetworkSettings = field(default_factory=CardNetworkSettings)
-    num_games: int = 4096
-    num_steps: int = 8
     num_minibatches: int = 2
     num_epochs: int = 1
     learning_rate: Schedule = RATE
@@ -75,9 +67,6 @@ class PPOSettings:
     betas: tuple[float, float] = (0.9, 0.999)
     clip_range: Schedule = _CLIP
     entropy_price: Schedule = _ENTROPY
-    epsilon: Schedule = EXPLORATION
-    random_start: float = 0.1
-    trace: float = 0.5
     average_share: float = 0.05
 
 
@@ -100,13 +89,7 @@ class PPOLearner(CardLearner):
         seed: int = 0,
     ) -> None:
         self.settings = settings = settings or PPOSettings()
-        super().__init__(
-            variant,
-            num_games=settings.num_games,
-            instant_win=instant_win,
-            random_start=settings.random_start,
-            seed=seed,
-        )
+        super().__init__(variant, settings, instant_win=instant_win, seed=seed)
         features = card_features(self.compiled)
         self.features = torch.from_numpy(features)
         generator = torch.Generator().manual_seed(seed)
@@ -141,11 +124,6 @@ class PPOLearner(CardLearner):
     def _blank_outputs(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
         shape = (self.num_rows + 1, NUM_OUTPUTS)
         return np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-
-    @property
-    def num_decisions_per_iteration(self) -> int:
-        """Decisions of all games together in an iteration."""
-        return self.settings.num_games * self.settings.num_steps
 
     def collect_and_learn_iteration(self, remaining: float) -> dict[str, float]:
         """Play by the actor, take the gradient steps, and return what is worth a log."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agents.learning.cards.kernels import collect_q, table_update
-from agents.learning.cards.learner import EXPLORATION, CardLearner, Schedule, State
+from agents.learning.cards.learner import CardLearner, GameSettings, State
 from agents.learning.cards.play import CardPlay, closed_column
 from agents.learning.cards.tables import NUM_OUTPUTS
 from generala_env.rules.compiled import CompiledVariant, InstantWin
@@ -17,24 +17,14 @@ from generala_env.rules.variants import Variant
 
 
 @dataclass(frozen=True)
-class TabularSettings:
+class TabularSettings(GameSettings):
     """How the tabular learner learns.
 
     Attributes:
-        num_games: Games played side by side.
-        num_steps: Decisions of each game in an iteration.
-        epsilon: The chance of a random action.
-        random_start: The chance that a game starts from any card.
-        trace: Lambda of the targets, 0 for one step.
         memory_share: How long targets are remembered, as a share of the iterations so far. Early
             targets come from values that were wrong.
     """
 
-    num_games: int = 4096
-    num_steps: int = 8
-    epsilon: Schedule = EXPLORATION
-    random_start: float = 0.0
-    trace: float = 0.0
     memory_share: float = 0.1
 
 
@@ -57,21 +47,10 @@ class TabularLearner(CardLearner):
         seed: int = 0,
     ) -> None:
         self.settings = settings or TabularSettings()
-        super().__init__(
-            variant,
-            num_games=self.settings.num_games,
-            instant_win=instant_win,
-            random_start=self.settings.random_start,
-            seed=seed,
-        )
+        super().__init__(variant, self.settings, instant_win=instant_win, seed=seed)
         self.values, self.weights, self._sums, self._counts = (
             np.zeros((self.num_rows, NUM_OUTPUTS), dtype=np.float32) for _ in range(4)
         )
-
-    @property
-    def num_decisions_per_iteration(self) -> int:
-        """Decisions of all games together in an iteration."""
-        return self.settings.num_games * self.settings.num_steps
 
     def collect_and_learn_iteration(self, remaining: float) -> dict[str, float]:
         """Play epsilon-greedily, move the table, and return what is worth a log."""
