@@ -117,7 +117,13 @@ def source_files(path: Path, package: str) -> list[Path]:
 def source_digest(path: Path, package: str) -> str:
     """Return a digest of the code that the functions of a file are compiled from, and of the compiler."""
     digest = hashlib.sha256()
-    for version in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):
+    for version in (
+        str(config.BOUNDSCHECK),
+        sys.version,
+        numba.__version__,
+        llvmlite.__version__,
+        np.__version__,
+    ):
         digest.update(f"{version}\n".encode())
     for source in source_files(path, package):
         digest.update(f"{source.name}\n".encode())

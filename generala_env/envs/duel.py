@@ -158,6 +158,8 @@ class GeneralaDuelEnv(gym.Env[NDArray[np.float32], np.int64]):
             options: ``{"dice_key": (seed, game)}`` names the dice instead of drawing them.
         """
         super().reset(seed=seed)
+        if seed is not None:
+            self.pool.reset([seed])
         key = key_from(options, self.np_random)
         self.seat = _draw_seat(self._seat_option, self.np_random)
         self._opponent = self.pool.draw(self.np_random)

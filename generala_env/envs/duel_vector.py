@@ -19,7 +19,7 @@ from generala_env.envs.games import TableGames
 from generala_env.envs.opponents import NUM_PLAYERS, OpponentPool, Opponents, ask
 from generala_env.envs.outcomes import outcome_rewards
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
-from generala_env.envs.resets import reset_mask, seeds_of
+from generala_env.envs.resets import autoreset_mode_of, reset_mask, seeds_of
 from generala_env.envs.showing import Showing, Shown
 from generala_env.envs.table_observation import table_layout
 from generala_env.rules.compiled import compile_variant
@@ -108,7 +108,7 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         self.canonical_keeps = canonical_keeps
         self.render_mode = render_mode
         self.language = language
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = autoreset_mode_of(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = spaces.Box(-1.0, 1.0, (self.layout.size,), np.float32)
         self.single_action_space = spaces.Discrete(self.compiled.num_actions)
@@ -151,6 +151,9 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         for index in rows.tolist():
             if seeds[index] is not None or self._generators[index] is None:
                 self._generators[index], _ = seeding.np_random(seeds[index])
+        given = [own for own in seeds if own is not None]
+        if len(given) == self.num_envs and chosen.all():
+            self.pool.reset(given)
         self._begin(rows, options)
         if self.render_mode == "human":
             self.render()
@@ -253,10 +256,13 @@ class GeneralaDuelVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[An
         return np.asarray(paid[np.arange(self.num_envs), self.seats])
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which actions are legal now; (num_envs, n_actions) bool."""
+        """Return which actions are legal now; (num_envs, n_actions) bool.
+
+        All are where a game is over and the next action begins another (NEXT_STEP).
+        """
         masks = self.games.action_masks(np.arange(self.num_envs), canonical=self.canonical_keeps)
         masks[self.games.is_over & ~self._is_over] = only_action(self.compiled.num_actions)
-        masks[self._is_over] = False
+        masks[self._is_over] = self.autoreset_mode is AutoresetMode.NEXT_STEP
         return masks
 
     def _observe(self) -> NDArray[np.float32]:

@@ -110,6 +110,17 @@ class OpponentPool:
         self.probabilities = weights / weights.sum()
         self._thresholds = np.cumsum(self.probabilities)[:-1]
 
+    def reset(self, seeds: Sequence[int]) -> None:
+        """Restart what opponents draw from, so that one seed of an environment decides all.
+
+        Args:
+            seeds: Those that the environment was reset with.
+        """
+        for index, opponent in enumerate(self.opponents):
+            restart = getattr(opponent, "reset", None)
+            if callable(restart):
+                restart(int(np.random.SeedSequence([index, *seeds]).generate_state(1, np.uint32)[0]))
+
     def draw(self, generator: np.random.Generator) -> int:
         """Draw the index of an opponent; nothing is drawn where there is only one."""
         if len(self.opponents) == 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 
@@ -59,3 +60,21 @@ def seeds_of(seed: int | Sequence[int | None] | None, chosen: NDArray[np.bool_])
             raise gym.error.Error(f"seed: {own!r} is not a non-negative integer")
         seeds[index] = operator.index(own)
     return seeds
+
+
+def autoreset_mode_of(mode: str | AutoresetMode) -> AutoresetMode:
+    """Return when finished environments are reset, in any of Gymnasium's spellings.
+
+    Args:
+        mode: A member of ``AutoresetMode``, its value (``"NextStep"``) or its name (``"NEXT_STEP"``).
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    if isinstance(mode, AutoresetMode):
+        return mode
+    for member in AutoresetMode:
+        if isinstance(mode, str) and mode.casefold() in (member.value.casefold(), member.name.casefold()):
+            return member
+    known = ", ".join(f"{member.value} or {member.name}" for member in AutoresetMode)
+    raise ValueError(f"autoreset_mode: {mode!r} is not known; known: {known}")

@@ -619,6 +619,9 @@ def _step_range(
         _write_mask(masks_at + index * num_actions, rows, card, throw, throw_number, kept)
         if is_over or is_won:
             _restrict_mask(masks, index, is_over)
+        if has_ended and autoreset == NEXT_STEP:
+            # The next action will be ignored, so any will do; a distribution needs one that may be drawn.
+            masks[index] = 1
     if len(description[2]) > 0:
         _describe(start, stop, batch, tables, description, autoreset)
     return num_ended

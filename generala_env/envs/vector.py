@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from generala_env.envs.kernel_tables import KernelTables, make_tables
 from generala_env.envs.picture import DEFAULT_SIZE, Frame
 from generala_env.envs.positions import Position, game_state
-from generala_env.envs.resets import reset_mask, seeds_of
+from generala_env.envs.resets import autoreset_mode_of, reset_mask, seeds_of
 from generala_env.envs.showing import Showing, Shown
 from generala_env.envs.solo import ILLEGAL_ACTIONS, GeneralaEnv, IllegalAction
 from generala_env.envs.stepping import (
@@ -100,7 +100,9 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
     by NumPy and advanced in the kernel.
 
     ``action_masks()`` returns bool ``(num_envs, n_actions)``; ``info["action_mask"]`` is an
-    int8 copy. The other entries of ``info`` are arrays: ``dice`` (num_envs, 5),
+    int8 copy. In NEXT_STEP mode, Gymnasium's default, the action after the end of an episode is
+    ignored, so that the masks offer all actions there: a distribution over what is allowed never
+    meets a row without anything. The other entries of ``info`` are arrays: ``dice`` (num_envs, 5),
     ``throw``, ``served``, ``score`` (num_envs,), ``open_boxes`` (num_envs, boxes) bool; where
     an episode ended ``instant_win`` and ``final_score``; each with its ``_``-mask. In
     SAME_STEP mode those of the finished episode are in ``final_info``, and ``final_obs`` holds
@@ -188,7 +190,7 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
             theme=render_theme,
         )
         self._last_boxes = np.full(num_envs, -1, dtype=np.int64)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = autoreset_mode_of(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.num_envs = num_envs
         self.num_threads = num_threads
@@ -298,6 +300,8 @@ class GeneralaVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.integer[Any]],
         """Return the observations of the present states; (num_envs, size) float32."""
         observations = np.empty(self._observations_shape, dtype=np.float32)
         write_all(self._batch.state, self._tables, observations, self._batch.masks)
+        if self._autoreset_code == NEXT_STEP:
+            self._batch.masks[self._batch.state[:, IS_OVER] != 0] = 1
         return observations
 
     # --- step ---------------------------------------------------------------------------

@@ -110,7 +110,9 @@ def test_single_and_batched_duels_are_the_same_game(variant: str) -> None:
             else:
                 observation, reward, ends, _, infos[index] = env.step(actions[index])
             assert np.array_equal(observation, observations[index])
-            assert np.array_equal(infos[index]["action_mask"], info["action_mask"][index])
+            # At an end the batch is about to begin another game, whatever the action.
+            offered = np.ones_like(infos[index]["action_mask"]) if ends else infos[index]["action_mask"]
+            assert np.array_equal(offered, info["action_mask"][index])
             assert (reward, ends) == (rewards[index], terminated[index])
             assert infos[index]["seat"] == info["seat"][index]
             assert infos[index]["opponent"] == info["opponent"][index]
@@ -224,7 +226,7 @@ def test_autoreset_modes(mode: AutoresetMode) -> None:
             assert np.array_equal(2 * final["win_value"][terminated] - 1, rewards[terminated])
             assert not np.array_equal(info["final_obs"][terminated], observations[terminated])
         if mode is AutoresetMode.NEXT_STEP:
-            assert np.array_equal(~info["action_mask"].any(axis=1), terminated)
+            assert info["action_mask"][terminated].all()
     assert ends >= 16
 
 
@@ -287,3 +289,44 @@ def test_a_duel_is_pickled() -> None:
     env = pickle.loads(pickle.dumps(GeneralaDuelEnv("doble", opponent=LastLegal("doble"))))
     env.reset(seed=0)
     assert env.state.turn.dice
+
+
+def _episode(env: Any, seed: int | None) -> list[Any]:
+    observation, info = env.reset(seed=seed)
+    seen, over = [observation.tobytes()], False
+    while not over:
+        action = int(np.flatnonzero(info["action_mask"])[-1])
+        observation, reward, over, _, info = env.step(action)
+        seen.append((observation.tobytes(), reward))
+    return seen
+
+
+@pytest.mark.parametrize("opponent", ["random", {"random": 1.0, "tips": 1.0}])
+def test_one_seed_decides_opponents_that_sample_too(opponent: Any) -> None:
+    def make() -> GeneralaDuelEnv:
+        return GeneralaDuelEnv("clasica_obligada", opponent=opponent)
+
+    env = make()
+    first, second = _episode(env, 3), _episode(env, None)
+    assert [_episode(env, 3), _episode(env, None)] == [first, second]
+    other = make()
+    assert [_episode(other, 3), _episode(other, None)] == [first, second]
+    assert _episode(env, 4) != first
+
+
+@pytest.mark.parametrize("opponent", ["random", {"random": 1.0, "tips": 1.0}])
+def test_one_seed_decides_a_batch_of_duels_too(opponent: Any) -> None:
+    def played(batch: GeneralaDuelVectorEnv, seed: int) -> list[Any]:
+        observations, info = batch.reset(seed=seed)
+        seen: list[Any] = [observations.tobytes()]
+        for _ in range(80):
+            actions = info["action_mask"].argmax(axis=1)
+            observations, rewards, ended, _, info = batch.step(actions)
+            seen.append((observations.tobytes(), rewards.tobytes(), ended.tobytes()))
+        return seen
+
+    batch = GeneralaDuelVectorEnv(8, "clasica_obligada", opponent=opponent)
+    first = played(batch, 5)
+    assert played(batch, 5) == first
+    assert played(GeneralaDuelVectorEnv(8, "clasica_obligada", opponent=opponent), 5) == first
+    assert played(batch, 6) != first

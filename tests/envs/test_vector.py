@@ -62,6 +62,14 @@ def without_ends(info: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in info.items() if key.lstrip("_") not in ("final_obs", "final_info")}
 
 
+def before_a_reset(own: dict[str, Any], mode: AutoresetMode, is_over: bool) -> dict[str, Any]:
+    """Return a single environment's ``info`` as a batch gives it: any action may come before a reset."""
+    if is_over and mode is AutoresetMode.NEXT_STEP:
+        assert not own["action_mask"].any()
+        return {**own, "action_mask": np.ones_like(own["action_mask"])}
+    return own
+
+
 def assert_same_reset(vector: GeneralaVectorEnv, singles: list[GeneralaEnv], over: NDArray[np.bool_]) -> None:
     """Reset the environments that are over, and the single ones with them."""
     boxes = tuple(box.value for box in vector.variant.boxes)
@@ -113,8 +121,9 @@ def test_equals_single_environments(name: str, mode: AutoresetMode) -> None:
             np.testing.assert_array_equal(observations[index], expected[0])
             assert rewards[index] == expected[1]
             assert terminated[index] == expected[2]
+            own = before_a_reset(own, mode, expected[2])
             assert_same_info(without_ends(info), own, index, boxes)
-            np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
+            np.testing.assert_array_equal(vector.action_masks()[index], own["action_mask"] != 0)
             assert vector.state(index) == env.state
         episodes += int(terminated.sum())
         over = terminated.copy()
@@ -226,13 +235,14 @@ def test_rare_events_equal_single_environments(
                 assert vector.batch.final_state[index, BONUS] == env.state.players[0].bonus
                 observation, own = env.reset()
                 lengths[index] = 0
+            own = before_a_reset(own, mode, is_over)
             # What ended an episode within the step stands beside what is said of the new one.
             assert_same_info(without_ends(info), own, index, boxes)
             np.testing.assert_array_equal(observations[index], observation)
             assert (rewards[index], terminated[index]) == (reward, is_over)
             assert vector.batch.length[index] == lengths[index]
             assert vector.state(index) == env.state
-            np.testing.assert_array_equal(vector.action_masks()[index], env.action_masks())
+            np.testing.assert_array_equal(vector.action_masks()[index], own["action_mask"] != 0)
     if instant_win == "play_on":
         expected = {"bonus"}
     else:
@@ -539,7 +549,11 @@ def test_agrees_with_gymnasium_sync_vector_env() -> None:
             left, right = ours.step(actions), theirs.step(actions)
             for part, other in zip(left[:4], right[:4], strict=True):
                 np.testing.assert_array_equal(part, other)
-            np.testing.assert_array_equal(left[4]["action_mask"], right[4]["action_mask"])
+            # The single environment says what is legal at an end, nothing; the batch what may come next.
+            theirs_mask = right[4]["action_mask"].copy()
+            if mode is AutoresetMode.NEXT_STEP:
+                theirs_mask[right[2]] = 1
+            np.testing.assert_array_equal(left[4]["action_mask"], theirs_mask)
             assert set(right[4]) <= set(left[4])
 
 
