@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -242,6 +243,10 @@ def run_command(
 ) -> NoReturn:
     """Run a command's main function and exit: 2 with one line on bad input, 130 on Ctrl-C."""
     name = Path(sys.argv[0]).name
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Not every encoding has dice or ±: a question mark in their place, not an error.
+            stream.reconfigure(errors="replace")
     try:
         sys.exit(command(argv) or 0)
     except (UsageError, AgentError, AnswerError, VariantError) as error:

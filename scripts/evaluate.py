@@ -7,7 +7,6 @@ can meet: the exact mean and distribution of scores, and where every lost point 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -233,7 +232,7 @@ def _sample(
             seed=arguments.seed,
             instant_win=own.instant_win,
             deterministic=not arguments.stochastic,
-            progress=sys.stderr.isatty(),
+            progress=True,
         )
         result = sampled_summary(
             agent,
@@ -267,7 +266,7 @@ def _evaluate_exactly(
         instant_win=rules.instant_win,
         deterministic=not arguments.stochastic,
         num_blunders=num_blunders,
-        progress=sys.stderr.isatty(),
+        progress=True,
     )
 
 

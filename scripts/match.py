@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,7 +107,7 @@ def run_match(arguments: argparse.Namespace) -> dict[str, Any]:
             seed=arguments.seed,
             first_player=arguments.first_player,
             deterministic=not arguments.stochastic,
-            progress=not arguments.json or sys.stderr.isatty(),
+            progress=True,
         )
     except ValueError as error:
         raise UsageError(str(error)) from None

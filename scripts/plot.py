@@ -6,7 +6,6 @@ Trained agents bring their rules along; --variant, --set and --instant-win overr
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -184,9 +183,7 @@ def _made(arguments: argparse.Namespace) -> tuple[list[Agent], InstantWin]:
 def _evaluations(arguments: argparse.Namespace) -> dict[str, ExactEvaluation]:
     agents, instant_win = _made(arguments)
     return {
-        agent.name: exact_evaluation(
-            agent, instant_win=instant_win, num_blunders=0, progress=sys.stderr.isatty()
-        )
+        agent.name: exact_evaluation(agent, instant_win=instant_win, num_blunders=0, progress=True)
         for agent in agents
     }
 

@@ -101,7 +101,7 @@ def random_play(steps: int, seed: int) -> dict[str, Any]:
     results = {}
     start = time.perf_counter()
     batches = -(-steps // (NUM_ENVS * len(PRESETS)))
-    with tqdm(total=batches * NUM_ENVS * len(PRESETS), unit="step", unit_scale=True) as bar:
+    with tqdm(total=batches * NUM_ENVS * len(PRESETS), unit="step", unit_scale=True, disable=None) as bar:
         for name in PRESETS:
             bar.set_description(name)
             env = GeneralaVectorEnv(NUM_ENVS, name, instant_win="perfect", autoreset_mode="SameStep")
@@ -143,7 +143,7 @@ def agent_play(path: str, steps: int, seed: int) -> dict[str, Any]:
     invariants = Invariants(env)
     illegal = played = 0
     start = time.perf_counter()
-    with tqdm(total=steps, unit="step", unit_scale=True, desc=agent.name) as bar:
+    with tqdm(total=steps, unit="step", unit_scale=True, desc=agent.name, disable=None) as bar:
         while played < steps:
             masks = env.action_masks()
             actions = agent.act(observations, masks, deterministic=played < steps // 2)
@@ -181,7 +181,7 @@ def memory(config: str, minutes: float, overrides: Sequence[str]) -> dict[str, A
         while process.poll() is None and not (Path(folder) / "run/progress.jsonl").exists():
             time.sleep(0.1)
         start = time.monotonic()
-        with tqdm(total=round(60 * minutes), unit="s", desc="memory") as bar:
+        with tqdm(total=round(60 * minutes), unit="s", desc="memory", disable=None) as bar:
             while (seconds := time.monotonic() - start) < 60 * minutes:
                 if process.poll() is not None:
                     raise SoakError(

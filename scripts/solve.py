@@ -213,7 +213,7 @@ def solve_two_players(arguments: argparse.Namespace) -> dict[str, Any]:
     if state is None:
         result = {"first_player_value": solution.first_player_value, **result}
         if arguments.study is not None:
-            with tqdm(total=arguments.study, unit="game", delay=1.0) as bar:
+            with tqdm(total=arguments.study, unit="game", delay=1.0, disable=None) as bar:
 
                 def report(num_games: int) -> None:
                     bar.update(num_games)

@@ -75,7 +75,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
     names = [_full(name) for name in arguments.names] or list(zoo_names())
     found = {}
-    for name in tqdm(names, unit="agent", disable=not sys.stderr.isatty()):
+    for name in tqdm(names, unit="agent", disable=None):
         found[name] = check(name)
         if not arguments.json:
             tqdm.write(f"{name}: {found[name]['mean_score']:.6f}, as its card says", file=sys.stdout)

@@ -160,7 +160,9 @@ def play_games(
     """
     solution = solve_solo(agent.compiled, instant_win=instant_win)
     parts = []
-    with tqdm(total=num_games, unit="game", desc=agent.name, disable=not progress, leave=False) as bar:
+    with tqdm(
+        total=num_games, unit="game", desc=agent.name, disable=None if progress else True, leave=False
+    ) as bar:
         for start in range(0, num_games, GAMES_AT_ONCE):
             games = np.arange(start, min(start + GAMES_AT_ONCE, num_games))
             parts.append(_play_block(agent, games, seed, solution, deterministic))

@@ -276,7 +276,7 @@ def compare_agents(
     tables: list[tuple[tuple[int, ...], MatchGames]] = []
     members_of = list(combinations(range(len(agents)), num_seats))
     total = len(members_of) * num_deals * num_seats
-    with tqdm(total=total, unit="game", disable=not progress, leave=False, delay=1) as bar:
+    with tqdm(total=total, unit="game", disable=None if progress else True, leave=False, delay=1) as bar:
         for members in members_of:
             bar.set_description(" ".join(labels[index] for index in members))
             games = play_match(

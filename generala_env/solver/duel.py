@@ -763,7 +763,7 @@ def solve_duel(
         initial=stored,
         unit="value",
         unit_scale=True,
-        disable=not progress,
+        disable=None if progress else True,  # None: on a terminal alone
         delay=1.0,
     )
 

@@ -643,7 +643,9 @@ def evaluate_policy(
     sweep = _Sweep(compiled, policy, solution, num_blunders)
     num_at_once = cards_at_once(compiled, states_at_once)
     num_turns = int((compiled.num_open > 0).sum())
-    with tqdm(total=num_turns, unit="card", desc=progress, disable=progress is None, leave=False) as bar:
+    with tqdm(
+        total=num_turns, unit="card", desc=progress, disable=True if progress is None else None, leave=False
+    ) as bar:
         for num_open in range(compiled.num_boxes, 0, -1):
             layer = np.flatnonzero(compiled.num_open == num_open)
             reached = layer[sweep.visits[layer] > 0]

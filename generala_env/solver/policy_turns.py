@@ -347,7 +347,9 @@ def turn_outcomes(
     wins = np.zeros(compiled.num_cards)
     found: list[NDArray[np.int64]] = []
     shares: list[NDArray[np.float64]] = []
-    with tqdm(total=len(cards), unit="card", desc=progress, disable=progress is None, leave=False) as bar:
+    with tqdm(
+        total=len(cards), unit="card", desc=progress, disable=True if progress is None else None, leave=False
+    ) as bar:
         for first in range(0, len(cards), at_once):
             chunk = cards[first : first + at_once]
             closing = np.zeros((len(chunk), compiled.num_boxes, 2, NUM_THROWS))
